@@ -1,0 +1,12 @@
+/**
+ * The disk formats, in the order in which they are probed. Raw claims everything and stays last.
+ */
+import type { DiskFormat } from "./disk-format.ts";
+import { raw } from "./raw.ts";
+
+export const diskFormats: readonly DiskFormat[] = [raw];
+
+/** The first format that recognises the file; raw if none does. */
+export function detectFormat(head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
+  return diskFormats.find((format) => format.probe(head, tail)) ?? raw;
+}
