@@ -1,0 +1,104 @@
+/**
+ * What a test may need from the machine: tools to compare with, root, loop devices.
+ *
+ * Each function answers false, or the reason to skip, for `describe(name, { skip }, …)`. With CI=true nothing may be
+ * skipped: there a missing tool throws, so the run fails. `npm test` as root on Debian installs `allPackages()` itself.
+ */
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import path from "node:path";
+
+/** Debian's package for every tool that a test starts. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  "7zz": "7zip",
+  blkid: "util-linux",
+  blockdev: "util-linux",
+  bzip2: "bzip2",
+  debugfs: "e2fsprogs",
+  dmsetup: "dmsetup",
+  fallocate: "util-linux",
+  "fsck.vfat": "dosfstools",
+  gzip: "gzip",
+  losetup: "mount",
+  mcopy: "mtools",
+  mdir: "mtools",
+  mke2fs: "e2fsprogs",
+  "mkfs.ext4": "e2fsprogs",
+  "mkfs.vfat": "dosfstools",
+  mount: "mount",
+  nbdcopy: "libnbd-bin",
+  nbdinfo: "libnbd-bin",
+  nbdkit: "nbdkit",
+  pigz: "pigz",
+  pzstd: "zstd",
+  "qemu-img": "qemu-utils",
+  "qemu-io": "qemu-utils",
+  "qemu-nbd": "qemu-utils",
+  sfdisk: "fdisk",
+  strace: "strace",
+  tar: "tar",
+  umount: "mount",
+  unshare: "util-linux",
+  xz: "xz-utils",
+  zip: "zip",
+  zstd: "zstd",
+};
+
+/**
+ * False if every tool is on the PATH (`npm test` adds /usr/sbin to it), else a sentence that names the packages to install.
+ * @throws Error with CI=true instead, and always for a tool that PACKAGES does not list
+ */
+export function requireTools(...names: string[]): false | string {
+  const missing = names.filter((name) => !isInstalled(name));
+  if (missing.length === 0) return false;
+  const packages = [...new Set(missing.map(packageOf))].sort().join(" ");
+  return skipped(`needs ${missing.join(", ")}: apt-get install ${packages}`);
+}
+
+/** False if the tests run as root, else the reason. */
+export function requireRoot(): false | string {
+  return process.getuid?.() === 0 ? false : skipped("needs root: run npm test as root");
+}
+
+/** False if loop devices can be made here (root, losetup, /dev/loop-control), else the reason. */
+export function requireLoopDevices(): false | string {
+  const reason = requireRoot() || requireTools("losetup");
+  if (reason !== false) return reason;
+  return existsSync("/dev/loop-control") ? false : skipped("needs loop devices: there is no /dev/loop-control here");
+}
+
+/** Every package that some test can use, for an installation in one go. */
+export function allPackages(): string[] {
+  return [...new Set(Object.values(PACKAGES))].sort();
+}
+
+/** The packages of which a tool is not installed. */
+export function missingPackages(): string[] {
+  const missing = Object.keys(PACKAGES).filter((name) => !isInstalled(name));
+  return [...new Set(missing.map(packageOf))].sort();
+}
+
+function packageOf(name: string): string {
+  const found = PACKAGES[name];
+  if (found === undefined) throw new Error(`test/support/tools.ts does not say which package holds ${name}`);
+  return found;
+}
+
+function skipped(reason: string): string {
+  if (process.env["CI"] === "true") throw new Error(`CI=true allows no skipped test, and this one ${reason}`);
+  return reason;
+}
+
+function isInstalled(name: string): boolean {
+  packageOf(name);
+  const folders = (process.env["PATH"] ?? "").split(path.delimiter);
+  return folders.some((folder) => folder !== "" && isExecutable(path.join(folder, name)));
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
