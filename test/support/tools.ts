@@ -2,7 +2,7 @@
  * What a test may need from the machine: tools to compare with, root, loop devices.
  *
  * Each function answers false, or the reason to skip, for `describe(name, { skip }, …)`. With CI=true nothing may be
- * skipped: there a missing tool throws, so the run fails. `npm test` as root on Debian installs `allPackages()` itself.
+ * skipped: there a missing tool throws, so the run fails. `npm test` as root on Debian installs `missingPackages()` itself.
  */
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
@@ -66,15 +66,17 @@ export function requireLoopDevices(): false | string {
   return existsSync("/dev/loop-control") ? false : skipped("needs loop devices: there is no /dev/loop-control here");
 }
 
-/** Every package that some test can use, for an installation in one go. */
-export function allPackages(): string[] {
-  return [...new Set(Object.values(PACKAGES))].sort();
-}
-
-/** The packages of which a tool is not installed. */
+/** The packages of which a tool is not installed, for an installation in one go. */
 export function missingPackages(): string[] {
   const missing = Object.keys(PACKAGES).filter((name) => !isInstalled(name));
   return [...new Set(missing.map(packageOf))].sort();
+}
+
+/** The tools that a test's source asks for by name, for a list of what will be skipped. */
+export function toolsNamedIn(source: string): { readonly name: string; readonly packageName: string }[] {
+  const calls = [...source.matchAll(/requireTools\(([^)]*)\)/g)].map((call) => call[1] ?? "").join(" ");
+  const named = Object.entries(PACKAGES).filter(([name]) => calls.includes(`"${name}"`));
+  return named.map(([name, packageName]) => ({ name, packageName }));
 }
 
 function packageOf(name: string): string {
