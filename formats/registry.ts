@@ -2,9 +2,11 @@
  * The disk formats, in the order in which they are probed. Raw claims everything and stays last.
  */
 import type { DiskFormat } from "./disk-format.ts";
+import { qcow2 } from "./qcow2/qcow2.ts";
 import { raw } from "./raw.ts";
+import { vdi } from "./vdi.ts";
 
-export const diskFormats: readonly DiskFormat[] = [raw];
+export const diskFormats: readonly DiskFormat[] = [qcow2, vdi, raw];
 
 /** The first format that recognises the file; raw if none does. */
 export function detectFormat(head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
