@@ -5,8 +5,9 @@ import type { DiskFormat } from "./disk-format.ts";
 import { qcow2 } from "./qcow2/qcow2.ts";
 import { raw } from "./raw.ts";
 import { vdi } from "./vdi.ts";
+import { vhdx } from "./vhdx/vhdx.ts";
 
-export const diskFormats: readonly DiskFormat[] = [qcow2, vdi, raw];
+export const diskFormats: readonly DiskFormat[] = [qcow2, vdi, vhdx, raw];
 
 /** The first format that recognises the file; raw if none does. */
 export function detectFormat(head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
