@@ -12,8 +12,8 @@ import path from "node:path";
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Bytes of the patterned disk: a multiple of a sector, of nothing larger. */
-export const PATTERNED_SIZE = 4 * MIB + 3 * 512;
+// A multiple of a sector, of nothing larger.
+const PATTERNED_SIZE = 4 * MIB + 3 * 512;
 const TWO_PARTITIONS_SIZE = 64 * MIB;
 
 const CREATED = 1_700_000_000; // seconds since 1970, stamped on everything in the file systems

@@ -66,6 +66,11 @@ export function requireLoopDevices(): false | string {
   return existsSync("/dev/loop-control") ? false : skipped("needs loop devices: there is no /dev/loop-control here");
 }
 
+/** Every tool that this file knows. */
+export function listedTools(): string[] {
+  return Object.keys(PACKAGES);
+}
+
 /** The packages of which a tool is not installed, for an installation in one go. */
 export function missingPackages(): string[] {
   const missing = Object.keys(PACKAGES).filter((name) => !isInstalled(name));

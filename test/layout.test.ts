@@ -1,0 +1,88 @@
+/**
+ * What the tree promises: every source file has its test, and every format is in its registry.
+ */
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, it } from "node:test";
+import { listedTools } from "./support/tools.ts";
+
+const ROOT = path.join(import.meta.dirname, "..");
+
+/** Source files without a test of their own name, and what answers for them. An empty mirror would be worse than none. */
+const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {};
+
+/** Which file lists what: the interface that an export is declared as, and the registry it must be in. */
+const REGISTRIES = [
+  { kind: "DiskFormat", files: "formats/{*,*/*}.ts", registry: "formats/registry.ts" },
+  { kind: "Codec", files: "formats/codecs/*.ts", registry: "formats/codecs/registry.ts" },
+  { kind: "Archive", files: "formats/archives/{*,*/*}.ts", registry: "formats/archives/registry.ts" },
+] as const;
+
+describe("layout", () => {
+  it("every source file has a test of its own name", () => {
+    const missing = sources("{formats,importer}/**/*.ts").filter((file) => {
+      return hasCode(file) && !existsSync(mirrorOf(file)) && ANSWERED_FOR_ELSEWHERE[file] === undefined;
+    });
+    assert.deepEqual(missing, [], list("have no test of their own name", missing));
+  });
+
+  it("every test has a source file", () => {
+    const orphans = sources("test/{formats,importer,controller,cmd}/**/*.test.ts").filter((file) => {
+      return !existsSync(path.join(ROOT, file.slice("test/".length).replace(/\.test\.ts$/, ".ts")));
+    });
+    assert.deepEqual(orphans, [], list("test a file that is not there", orphans));
+  });
+
+  it("the list of exceptions holds no file that is gone, or that has its test", () => {
+    const stale = Object.keys(ANSWERED_FOR_ELSEWHERE).filter((file) => {
+      return !existsSync(path.join(ROOT, file)) || existsSync(mirrorOf(file));
+    });
+    assert.deepEqual(stale, [], list("need no exception", stale));
+  });
+
+  for (const { kind, files, registry } of REGISTRIES) {
+    it(`${registry} lists every ${kind}`, () => {
+      const declaration = new RegExp(`^export const (\\w+): ${kind}\\b`, "gm");
+      const declared = sources(files).flatMap((file) => {
+        return [...read(file).matchAll(declaration)].map((found) => ({ file, name: found[1] ?? "" }));
+      });
+      assert.ok(declared.length > 0, `no file declares a ${kind}`);
+      const listed = read(registry);
+      const missing = declared.filter(({ file, name }) => {
+        const specifier = path.relative(path.dirname(registry), file);
+        return !new RegExp(`import \\{[^}]*\\b${name}\\b[^}]*\\} from "\\./${specifier}"`).test(listed);
+      });
+      const names = missing.map(({ file, name }) => `${file} (${name})`);
+      assert.deepEqual(names, [], list(`are not in ${registry}`, names));
+    });
+  }
+
+  it("every tool that npm test installs is used by a test", () => {
+    const tests = sources("test/**/*.ts").filter((file) => file !== "test/support/tools.ts");
+    const text = tests.map(read).join("\n");
+    const unused = listedTools().filter((tool) => !text.includes(`"${tool}"`));
+    assert.deepEqual(unused, [], list("are listed in test/support/tools.ts and used nowhere", unused));
+  });
+});
+
+function sources(pattern: string): string[] {
+  return globSync(pattern, { cwd: ROOT }).sort();
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(ROOT, file), "utf8");
+}
+
+function mirrorOf(file: string): string {
+  return path.join(ROOT, "test", file.replace(/\.ts$/, ".test.ts"));
+}
+
+/** False for a file of types only: there is nothing to run. */
+function hasCode(file: string): boolean {
+  return /^export (async )?(function|const|class)/m.test(read(file));
+}
+
+function list(complaint: string, names: readonly string[]): string {
+  return `${names.length} ${complaint}:\n${names.map((name) => `  ${name}`).join("\n")}`;
+}
