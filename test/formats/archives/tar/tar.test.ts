@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { tar } from "../../../../formats/archives/tar/tar.ts";
+import { FormatError } from "../../../../formats/errors.ts";
+import type { FormatErrorCode } from "../../../../formats/errors.ts";
+import { memberBytes, readMembers, walkArchive } from "../../../support/archive.ts";
+import type { Pieces } from "../../../support/archive.ts";
+import { buildTar, longName, paxEntry, tarHeader } from "../../../support/build-tar.ts";
+import type { TarEntry } from "../../../support/build-tar.ts";
+
+const GIB = 1024 ** 3;
+const disk = Uint8Array.from({ length: 1300 }, (_, i) => (i * 31) & 0xff);
+
+function names(entries: readonly TarEntry[]): string[] {
+  return walkArchive(tar, buildTar(entries)).members.map((member) => member.name);
+}
+
+function assertRefused(file: Uint8Array, code: FormatErrorCode, message: RegExp): void {
+  assert.throws(
+    () => walkArchive(tar, file),
+    (error) => error instanceof FormatError && error.code === code && message.test(error.message),
+  );
+}
+
+describe("tar", () => {
+  it("announces regular files only, with the bytes of each", () => {
+    const file = buildTar([
+      { name: "folder/", type: "5", size: 4096 },
+      { name: "link", type: "2" },
+      { name: "hard", type: "1", size: 700 },
+      { name: "null", type: "3" },
+      { name: "pipe", type: "6" },
+      { name: "label", type: "V" },
+      { name: "listing", type: "D", content: disk },
+      { name: "a", content: disk },
+      { name: "old", type: "\0", content: disk.subarray(3) },
+      { name: "contiguous", type: "7", content: disk.subarray(0, 512) },
+      { name: "empty" },
+      { name: "old-folder/", magic: "v7", type: "\0" },
+    ]);
+    assert.deepEqual(readMembers(tar, file), [
+      ["a", disk],
+      ["old", disk.subarray(3)],
+      ["contiguous", disk.subarray(0, 512)],
+      ["empty", new Uint8Array(0)],
+    ]);
+  });
+
+  it("shows names without what leads them out of the folder", () => {
+    const shown = names([".//a", "./b", "/c", "/./././d", ".e", "../f"].map((name) => ({ name })));
+    assert.deepEqual(shown, ["a", "b", "c", "d", ".e", "../f"]);
+  });
+
+  it("joins the prefix of ustar, and not that of another layout", () => {
+    assert.deepEqual(names([{ name: "disk", prefix: "vm/one" }]), ["vm/one/disk"]);
+    assert.deepEqual(names([{ name: "disk", prefix: "vm/one", magic: "gnu" }]), ["disk"]);
+  });
+
+  it("takes the name of pax before GNU's before the header's", () => {
+    assert.deepEqual(names([longName("long"), { name: "short" }, { name: "next" }]), ["long", "next"]);
+    assert.deepEqual(names([longName("long"), paxEntry([["path", "päx"]]), { name: "short" }]), ["päx"]);
+    assert.deepEqual(names([{ name: "k", type: "K", content: disk }, { name: "short" }]), ["short"]);
+  });
+
+  it("lets the last of repeated pax keys win, the file's own over the global, and an empty one take it back", () => {
+    const global = paxEntry(
+      [
+        ["path", "global"],
+        ["path", "later"],
+      ],
+      "g",
+    );
+    assert.deepEqual(names([global, { name: "a" }, paxEntry([["path", "own"]]), { name: "b" }, { name: "c" }]), [
+      "later",
+      "own",
+      "later",
+    ]);
+    assert.deepEqual(names([global, paxEntry([["path", ""]]), { name: "a" }]), ["a"]);
+  });
+
+  it("takes either sum of bytes for a checksum", () => {
+    for (const signedChecksum of [false, true]) assert.deepEqual(names([{ name: "dïsk", signedChecksum }]), ["dïsk"]);
+  });
+
+  describe("V10: a member above 8 GiB", () => {
+    const size = 8 * GIB + 70_001;
+    const after = buildTar([{ name: "after", content: disk }]);
+    const headers: [string, Uint8Array][] = [
+      ["base-256", tarHeader({ name: "disk", magic: "gnu", size })],
+      ["pax size", buildTar([paxEntry([["size", String(size)]]), { name: "disk", size: 0 }], false)],
+    ];
+    for (const [title, header] of headers) {
+      it(`has its size as ${title}`, () => {
+        const next = header.length + Math.ceil(size / 512) * 512;
+        const last = { offset: header.length + size - 4, bytes: Uint8Array.of(1, 2, 3, 4) };
+        const pieces = [{ offset: 0, bytes: header }, last, { offset: next, bytes: after }];
+        const file: Pieces = { length: next + after.length, pieces };
+        const [member, second] = walkArchive(tar, file).members;
+        assert.ok(member !== undefined && second !== undefined);
+        assert.deepEqual([member.name, member.size, second.name], ["disk", size, "after"]);
+        assert.deepEqual(memberBytes(member, file, size - 4), last.bytes);
+        assert.deepEqual(memberBytes(second, file), disk);
+      });
+    }
+  });
+
+  describe("the end", () => {
+    const one = buildTar([{ name: "a", content: disk }], false);
+    const ends: [string, Uint8Array][] = [
+      ["two blocks of zeros", new Uint8Array(1024)],
+      ["a record of zeros", new Uint8Array(10_240)],
+      ["one block of zeros", new Uint8Array(512)],
+      ["no mark", new Uint8Array(0)],
+      ["anything behind the mark", Buffer.concat([new Uint8Array(1024), Buffer.alloc(700, "x")])],
+    ];
+    for (const [title, end] of ends) {
+      it(`is ${title}`, () => assert.deepEqual(readMembers(tar, Buffer.concat([one, end])), [["a", disk]]));
+    }
+
+    it("is not a single block of zeros before another member", () => {
+      assertRefused(Buffer.concat([one, new Uint8Array(512), one]), "FORMAT_CORRUPT", /single block of zeros at 2048/);
+    });
+
+    it("may be missing with the last member's padding", () => {
+      assert.deepEqual(readMembers(tar, one.subarray(0, 512 + disk.length)), [["a", disk]]);
+    });
+  });
+
+  it("gives the same members or one error for every prefix", () => {
+    const file = buildTar([
+      longName("x".repeat(600)),
+      { name: "a", content: disk },
+      paxEntry([["path", "b"]]),
+      { name: "-", content: disk },
+    ]);
+    const whole = readMembers(tar, file);
+    const seen = new Set<number>();
+    for (let length = 0; length < file.length; length++) {
+      try {
+        const part = readMembers(tar, file.subarray(0, length));
+        assert.ok(part.every(([name, bytes], i) => name === whole[i]?.[0] && Buffer.compare(bytes, whole[i][1]) === 0));
+        seen.add(part.length);
+      } catch (error) {
+        assert.ok(error instanceof FormatError && error.code === "FORMAT_CORRUPT", String(error));
+      }
+    }
+    assert.deepEqual([...seen], [0, 1, 2]);
+  });
+
+  it("refuses by name what it does not read", () => {
+    assertRefused(buildTar([{ name: "a", type: "M", magic: "gnu" }]), "FORMAT_UNSUPPORTED", /another volume/);
+    assertRefused(buildTar([{ name: "a", type: "S" }]), "FORMAT_UNSUPPORTED", /star/);
+  });
+
+  it("refuses what is damaged or hostile", () => {
+    const spoilt = buildTar([{ name: "a", content: disk }]);
+    spoilt[0] = 0x62;
+    assertRefused(spoilt, "FORMAT_CORRUPT", /header at 0 has a wrong checksum/);
+    const withSize = (bytes: number[]): Uint8Array =>
+      buildTar([{ name: "a", magic: "gnu", patch: (block) => block.set(bytes, 124) }]);
+    assertRefused(withSize([0x39, 0x39]), "FORMAT_CORRUPT", /size in the tar header at 0 is not an octal number/);
+    assertRefused(withSize(Array.from({ length: 12 }, () => 0xff)), "FORMAT_CORRUPT", /negative/);
+    assertRefused(withSize([0x80, 0, 0, 1]), "FORMAT_OUT_OF_BOUNDS", /2\^53 - 1/);
+    assertRefused(withSize([0x80, 0, 0, 0, 0, 0x20]), "FORMAT_OUT_OF_BOUNDS", /2\^53 - 1/);
+    assertRefused(
+      withSize([0x80, 0, 0, 0, 0, 0x1f, 255, 255, 255, 255, 255, 255]),
+      "FORMAT_OUT_OF_BOUNDS",
+      /ends above/,
+    );
+    assertRefused(
+      buildTar([{ name: "a", type: "x", size: 2 ** 25 }]),
+      "FORMAT_OUT_OF_BOUNDS",
+      /33554432 bytes, above the limit of 16777216/,
+    );
+    assertRefused(buildTar([{ name: "a", type: "L", size: 2 ** 17 }]), "FORMAT_OUT_OF_BOUNDS", /long name has 131072/);
+    assertRefused(buildTar([paxEntry([["size", "1e3"]]), { name: "a" }]), "FORMAT_CORRUPT", /not a decimal/);
+    assertRefused(buildTar([paxEntry([["size", "9007199254740992"]]), { name: "a" }]), "FORMAT_OUT_OF_BOUNDS", /2\^53/);
+    assertRefused(buildTar([paxEntry([["path", "a"]])], false), "FORMAT_CORRUPT", /extended header is the last/);
+  });
+
+  it("refuses malformed pax records", () => {
+    for (const text of [
+      "x",
+      "0 a=b\n",
+      "7 a=b\n",
+      "6 a=b\n6 a=b",
+      "99999999999999 a=b\n",
+      "5 =b\n",
+      "5 ab\n",
+      " 6 a=b\n",
+    ]) {
+      assertRefused(
+        buildTar([{ name: "p", type: "x", content: Buffer.from(text) }, { name: "a" }]),
+        "FORMAT_CORRUPT",
+        /record/,
+      );
+    }
+  });
+});
+
+describe("tar's probe", () => {
+  it("knows each layout, with right and with wrong checksums where there is a magic", () => {
+    for (const magic of ["ustar", "gnu", "v7"] as const) {
+      const header = tarHeader({ name: "disk.img", magic, size: 5 });
+      assert.equal(tar.probe(header), true, magic);
+      header[0] = 0x65;
+      assert.equal(tar.probe(header), magic !== "v7", `${magic}, damaged`);
+      assert.equal(tar.probe(header.subarray(0, 511)), false);
+    }
+  });
+
+  it("does not claim disks", () => {
+    const boot = new Uint8Array(65_536).map((_, i) => (i * 17) & 0xff);
+    boot.set([0x55, 0xaa], 510);
+    assert.equal(tar.probe(boot), false);
+    assert.equal(tar.probe(new Uint8Array(65_536)), false);
+    assert.equal(tar.probe(new Uint8Array(65_536).fill(0x20)), false);
+    const text = Buffer.alloc(65_536, "0");
+    assert.equal(tar.probe(text), false);
+  });
+
+  it("wants a v7 header to make sense where its checksum holds by chance", () => {
+    const spoil: [string, (block: Uint8Array) => void][] = [
+      ["type", (block) => block.fill(0x78, 156, 157)],
+      ["mode", (block) => block.fill(0x78, 100, 101)],
+      ["name", (block) => block.fill(0, 0, 100)],
+      ["padding", (block) => block.fill(1, 400, 401)],
+    ];
+    for (const [title, patch] of spoil)
+      assert.equal(tar.probe(tarHeader({ name: "a", magic: "v7", patch })), false, title);
+  });
+});
