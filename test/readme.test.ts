@@ -1,0 +1,48 @@
+/**
+ * The README says what the program does: its tables are compared with the registries, its two commands with the tree.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, it } from "node:test";
+import { archives } from "../formats/archives/registry.ts";
+import { codecs } from "../formats/codecs/registry.ts";
+import { diskFormats } from "../formats/registry.ts";
+import { exitMeanings } from "../importer/outcome.ts";
+
+const ROOT = path.join(import.meta.dirname, "..");
+const readme = readFileSync(path.join(ROOT, "README.md"), "utf8");
+
+describe("README", () => {
+  it("starts with two commands that need nothing else", () => {
+    const firstScreen = readme.split("\n").slice(0, 24).join("\n");
+    const commands = [...firstScreen.matchAll(/`(npm ci && [^`]+)`/g)].map((found) => found[1]);
+    assert.equal(commands.length, 2);
+    const sample = /^npm ci && npx decant convert (images\/qcow2\/\S+\.qcow2) disk\.raw$/.exec(commands[0] ?? "")?.[1];
+    assert.ok(sample !== undefined && existsSync(path.join(ROOT, sample)), commands[0]);
+    assert.equal(commands[1], "npm ci && npm test");
+  });
+
+  it("has a row for every format and wrapper", () => {
+    const rows = [...readme.matchAll(/^\| ([^|]+) \|/gm)].map((found) => found[1]?.toLowerCase() ?? "").join("\n");
+    const names = [...diskFormats, ...codecs, ...archives].map((part) => part.name);
+    assert.deepEqual(
+      names.filter((name) => !rows.includes(name)),
+      [],
+    );
+  });
+
+  it("has the exit codes of the program", () => {
+    const rows = [...readme.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm)].map((found) => [Number(found[1]), found[2]]);
+    assert.deepEqual(rows, exitMeanings);
+  });
+
+  it("links to files that are there", () => {
+    const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((found) => found[1] ?? "");
+    assert.ok(links.length > 0);
+    assert.deepEqual(
+      links.filter((link) => !existsSync(path.join(ROOT, link))),
+      [],
+    );
+  });
+});
