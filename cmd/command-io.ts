@@ -1,0 +1,65 @@
+/**
+ * What a command sees of the process: streams, environment, the signal that says stop. Tests bring their own.
+ */
+import { writeSync } from "node:fs";
+
+export interface TextOutput {
+  write(text: string): void;
+  readonly isTTY: boolean;
+  readonly columns: number;
+}
+
+export interface CommandIo {
+  /** Data. */
+  readonly stdout: TextOutput;
+  /** Talk: progress, summaries, errors. */
+  readonly stderr: TextOutput;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  /** Peak resident memory of the process so far, bytes. */
+  maxRss(): number;
+  exit(status: number): never;
+}
+
+export function processIo(): CommandIo {
+  const stop = new AbortController();
+  let signals = 0;
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      signals += 1;
+      stop.abort();
+      // A second Ctrl-C does not wait for the clean-up.
+      if (signals > 1) process.exit(130);
+    });
+  }
+  return {
+    stdout: output(1, process.stdout),
+    stderr: output(2, process.stderr),
+    env: process.env,
+    signal: stop.signal,
+    maxRss: () => process.resourceUsage().maxRSS * 1024,
+    exit: (status) => process.exit(status),
+  };
+}
+
+/** Written at once and whole, so that nothing is lost when the process ends. */
+function output(fd: number, stream: NodeJS.WriteStream): TextOutput {
+  return {
+    isTTY: stream.isTTY === true,
+    columns: stream.columns ?? 80,
+    write(text) {
+      const bytes = Buffer.from(text);
+      let done = 0;
+      while (done < bytes.length) {
+        try {
+          done += writeSync(fd, bytes, done);
+        } catch (error) {
+          const code = (error as NodeJS.ErrnoException).code;
+          if (code === "EPIPE") return; // whoever read it has enough
+          if (code !== "EAGAIN") throw error;
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * decant map: where on the disk data lies, as `qemu-img map` prints it, or as a picture.
+ */
+import fs from "node:fs";
+import type { DiskImage, Extent } from "../formats/disk-format.ts";
+import { dataRanges } from "../importer/data-ranges.ts";
+import { driveParser } from "../importer/drive-parser.ts";
+import { UsageError } from "../importer/errors.ts";
+import { EXIT_OK } from "../importer/outcome.ts";
+import type { CommandIo } from "./command-io.ts";
+import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
+import { drawMap } from "./draw-map.ts";
+import { exitCodesHelp, formatOption, memberOption } from "./image-options.ts";
+import type { ImageOptions } from "./image-options.ts";
+import { openImage } from "./open-image.ts";
+import type { OpenedImage } from "./open-image.ts";
+
+/** A row of the map, in qemu-img's words. Bytes. */
+export interface MapRow {
+  readonly start: number;
+  readonly length: number;
+  /** 0: decant reads no backing chains. */
+  readonly depth: 0;
+  /** Allocated in the image. */
+  readonly present: boolean;
+  /** Reads as zeros. */
+  readonly zero: boolean;
+  /** Takes space in the image file. */
+  readonly data: boolean;
+  /** Where the bytes lie in the image file, if they lie there as they are. */
+  readonly offset?: number;
+}
+
+const HELP = `Without --json or --svg a table of the ranges that hold data. A compressed image, or one in an archive behind a
+compression, is unwrapped into a temporary file first; offsets are then in the unwrapped image.
+
+Examples:
+  decant map --json disk.qcow2
+  decant map --svg disk.svg disk.qcow2
+
+${exitCodesHelp()}`;
+
+export async function run(args: readonly string[], io: CommandIo): Promise<number> {
+  const command = newCommand("map", "Shows where on the disk its data lies.", HELP, io)
+    .argument("<source>", "image to look at, or - for standard input")
+    .option("--json", "print what `qemu-img map --output=json` prints")
+    .option("--svg <file>", "draw the disk as a picture")
+    .addOption(formatOption())
+    .addOption(memberOption());
+  if (parseCommand(command, args) === HELP_SHOWN) return EXIT_OK;
+  const options = command.opts<ImageOptions & { json?: true; svg?: string }>();
+  if (options.json === true && options.svg !== undefined) throw new UsageError("choose one of --json and --svg");
+  const opened = await openImage(command.args[0] ?? "", options, io);
+  try {
+    if (options.svg !== undefined) fs.writeFileSync(options.svg, drawMap(opened.name, opened.image, mapRows(opened)));
+    else if (options.json === true) writeJson(mapRows(opened), io);
+    else writeTable(mapRows(opened), io);
+    return EXIT_OK;
+  } finally {
+    opened.close();
+  }
+}
+
+/** Rows in virtual order, neighbours of one kind merged. Lazy: a map of a large disk is never held. */
+export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): Generator<MapRow> {
+  const ranges = dataRanges(file);
+  const size = image.virtualSize ?? 0;
+  let last: MapRow | undefined;
+  let offset = 0;
+  while (offset < size) {
+    for (const extent of driveParser(image.extents(offset, size - offset), file)) {
+      offset = extent.offset + extent.length;
+      const parts = showsHostHoles(image) ? ranges.split(extent) : [extent];
+      for (const part of parts) {
+        const row = toRow(part, extent, image);
+        if (last !== undefined && continues(last, row)) {
+          last = { ...last, length: last.length + row.length };
+          continue;
+        }
+        if (last !== undefined) yield last;
+        last = row;
+      }
+    }
+  }
+  if (last !== undefined) yield last;
+}
+
+/** Formats whose plain data qemu-img looks up in the image file's own holes. */
+function showsHostHoles(image: DiskImage): boolean {
+  if (image.format === "raw" || image.format === "qcow2") return true;
+  return (image.format === "vpc" || image.format === "vdi") && image.features.some((f) => f === "fixed" || f === "static");
+}
+
+function toRow(part: Extent, whole: Extent, image: DiskImage): MapRow {
+  const base = { start: part.offset, length: part.length, depth: 0 } as const;
+  if (part.kind === "data") {
+    const plain = part.stored.encoding === "plain";
+    return { ...base, present: true, zero: false, data: true, ...(plain ? { offset: part.stored.offset } : {}) };
+  }
+  const offset = part.hostOffset === undefined ? {} : { offset: part.hostOffset };
+  // A hole of the file under an allocated cluster still counts as data there; a raw disk's is just a hole.
+  const data = whole.kind === "data" && image.format !== "raw" && image.format !== "vpc";
+  return { ...base, present: part.kind === "zero", zero: true, data, ...offset };
+}
+
+function continues(a: MapRow, b: MapRow): boolean {
+  if (a.present !== b.present || a.zero !== b.zero || a.data !== b.data) return false;
+  return a.offset === undefined ? b.offset === undefined : b.offset === a.offset + a.length;
+}
+
+function writeJson(rows: Iterable<MapRow>, io: CommandIo): void {
+  let separator = "[";
+  for (const { start, length, depth, present, zero, data, offset } of rows) {
+    const place = offset === undefined ? "" : `, "offset": ${offset}`;
+    io.stdout.write(
+      `${separator}{ "start": ${start}, "length": ${length}, "depth": ${depth}, "present": ${present}, "zero": ${zero}, "data": ${data}${place}}`,
+    );
+    separator = ",\n";
+  }
+  io.stdout.write(separator === "[" ? "[]\n" : "]\n");
+}
+
+function writeTable(rows: Iterable<MapRow>, io: CommandIo): void {
+  const line = (...cells: string[]): string => `${cells.map((cell) => cell.padEnd(18)).join("").trimEnd()}\n`;
+  io.stdout.write(line("Offset", "Length", "Host offset"));
+  for (const row of rows) {
+    if (row.zero) continue;
+    io.stdout.write(line(`0x${row.start.toString(16)}`, `0x${row.length.toString(16)}`, place(row)));
+  }
+}
+
+function place(row: MapRow): string {
+  return row.offset === undefined ? "encoded" : `0x${row.offset.toString(16)}`;
+}

@@ -1,0 +1,34 @@
+/**
+ * The summary of a run: what a person wants to know after it, and before the next.
+ */
+import type { Report } from "../importer/data-processor.ts";
+import { showBytes } from "./quantity.ts";
+import type { ConvertResult } from "./convert.ts";
+
+/** A few lines, the last one ending in a newline. */
+export function summaryText(report: Report, result: ConvertResult): string {
+  const unwrapped = [...report.wrappers, report.format].join(" → ");
+  const lines = [
+    `${result.target}: ${showBytes(report.virtualSize)} disk from ${result.source} (${unwrapped}) in ${result.seconds.toFixed(2)} s`,
+    `  read ${showBytes(report.bytesRead)}, wrote ${showBytes(report.bytesWritten)}, zeros ${showBytes(report.bytesZeroed)}, peak memory ${showBytes(result.maxRssBytes)}`,
+    `  ${report.phases.map(({ phase, seconds }) => `${phase} ${seconds.toFixed(2)} s`).join(" · ")}`,
+    `  threads spent: ${stages(report)}`,
+  ];
+  if (report.spilledBytes > 0) {
+    lines.push(`  ${showBytes(report.spilledBytes)} waited in a spill file: the image's tables lie far behind its data`);
+  }
+  for (const { code, message } of report.warnings) lines.push(`  warning: ${message} [${code}]`);
+  return `${lines.join("\n")}\n`;
+}
+
+function stages(report: Report): string {
+  const { totals } = report;
+  const all: [string, number][] = [
+    ["source", report.waitedForSourceMs],
+    ["read", totals.readMs],
+    ["decode", totals.decodeMs],
+    ["zero search", totals.zeroSearchMs],
+    ["write", totals.writeMs],
+  ];
+  return all.map(([name, ms]) => `${name} ${(ms / 1000).toFixed(2)} s`).join(", ");
+}

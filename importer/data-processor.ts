@@ -1,0 +1,169 @@
+/**
+ * The data processor: runs the phase machine for one image, from its first byte to a disk that is safely on its target.
+ *
+ * There is no phase for errors: a step throws, and here everything is stopped and the target told to leave nothing usable.
+ */
+import { performance } from "node:perf_hooks";
+import type { Warning } from "../formats/disk-format.ts";
+import type { Totals } from "./engine/counters.ts";
+import { openJobPool } from "./engine/job-pool.ts";
+import { ZeroRanges } from "./engine/zero-ranges.ts";
+import { Interrupted } from "./errors.ts";
+import { nextPhase } from "./phases.ts";
+import type { Outcome, Phase, PhaseRecord } from "./phases.ts";
+import { must } from "./run.ts";
+import type { Run, RunOptions } from "./run.ts";
+import type { Source } from "./sources/source.ts";
+import { complete } from "./steps/complete.ts";
+import { convert } from "./steps/convert.ts";
+import { info } from "./steps/info.ts";
+import { finalSize, resize } from "./steps/resize.ts";
+import { transfer } from "./steps/transfer.ts";
+import type { Target } from "./targets/target.ts";
+
+/** What a run did. Sizes in bytes. */
+export interface Report {
+  readonly wrappers: readonly string[];
+  readonly format: string;
+  readonly virtualSize: number;
+  /** Bytes taken from the source. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** Bytes of the disk that read as zeros and were not written. */
+  readonly bytesZeroed: number;
+  /** Bytes that had to wait in a spill file. */
+  readonly spilledBytes: number;
+  readonly warnings: readonly Warning[];
+  readonly phases: readonly PhaseRecord[];
+  /** Where the time went, summed over threads. */
+  readonly totals: Totals;
+  readonly waitedForSourceMs: number;
+  readonly digest: string | undefined;
+}
+
+/** Where a run is, for whoever shows progress. Sampled, never pushed. */
+export interface Progress {
+  readonly phase: Phase;
+  /** Bytes of `total` that are done; of the disk where its size is known, else of the source. */
+  readonly done: number;
+  /** Undefined where nobody can know. */
+  readonly total: number | undefined;
+}
+
+const STEPS: { readonly [P in Exclude<Phase, "Complete">]: (run: Run) => Promise<Outcome<P>> } = {
+  Info: info,
+  Transfer: transfer,
+  Convert: convert,
+  Resize: resize,
+};
+
+/** How long a step may take to notice that everything it uses is closed. */
+const STOP_GRACE_MS = 2000;
+
+export class DataProcessor {
+  readonly #run: Run;
+  readonly #phases: PhaseRecord[] = [];
+  #phase: Phase = "Info";
+
+  constructor(source: Source, target: Target, options: RunOptions, signal: AbortSignal) {
+    this.#run = { source, target, options, signal, warnings: [] };
+  }
+
+  get progress(): Progress {
+    const { source, virtualSize, pool, counted } = this.#run;
+    const phase = this.#phase;
+    if (source.file === undefined || pool === undefined || virtualSize === undefined) {
+      return { phase, done: counted?.bytes ?? 0, total: source.size };
+    }
+    const totals = pool.totals();
+    return { phase, done: Math.min(virtualSize, totals.bytesWritten + totals.bytesZeroed), total: virtualSize };
+  }
+
+  /**
+   * Runs to the end. Whatever happens, threads are gone and the source is closed when this settles; after a failure the
+   * target holds nothing that boots.
+   * @throws the first error of any step; Interrupted if the signal came first
+   */
+  async run(): Promise<Report> {
+    const run = this.#run;
+    const work = this.#runPhases();
+    try {
+      await Promise.race([work, whenAborted(run.signal)]);
+      return this.#report();
+    } catch (error) {
+      // The threads first: no write may come after the target was given up.
+      await this.#closeWorkers();
+      await Promise.race([work.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref())]);
+      run.target.abort();
+      throw error;
+    } finally {
+      await this.#closeWorkers();
+      run.stream?.close();
+      await run.unwrapped?.stream?.close();
+      run.source.close();
+    }
+  }
+
+  async #runPhases(): Promise<void> {
+    while (this.#phase !== "Complete") {
+      const phase = this.#phase;
+      const started = performance.now();
+      if (phase === "Transfer" || (phase === "Convert" && this.#run.pool === undefined)) this.#begin();
+      const outcome = await STEPS[phase](this.#run);
+      this.#phases.push({ phase, outcome, seconds: (performance.now() - started) / 1000 });
+      this.#phase = nextPhase(phase, outcome as never);
+    }
+    const started = performance.now();
+    await complete(this.#run);
+    this.#phases.push({ phase: "Complete", outcome: undefined, seconds: (performance.now() - started) / 1000 });
+  }
+
+  /** The image is known, nothing is written yet: sizes are compared and the threads started. */
+  #begin(): void {
+    const run = this.#run;
+    run.target.begin(run.virtualSize === undefined ? undefined : finalSize(run, run.virtualSize));
+    run.zeros = new ZeroRanges(run.target);
+    run.pool = openJobPool(
+      {
+        read: run.unwrapped?.file?.spec,
+        slab: run.stream?.slab,
+        writer: run.target.writer,
+        startsZeroed: run.target.startsZeroed,
+        decoders: run.options.decoders,
+      },
+      run.options.threads,
+    );
+  }
+
+  async #closeWorkers(): Promise<void> {
+    await this.#run.pool?.close();
+  }
+
+  #report(): Report {
+    const { unwrapped, source, virtualSize, pool, zeros, stream, counted, warnings, digest } = this.#run;
+    const totals = must(pool, "the pool").totals();
+    const size = must(virtualSize, "the virtual size");
+    const bytesWritten = totals.bytesWritten + (zeros?.writtenZeros ?? 0);
+    return {
+      wrappers: unwrapped?.wrappers ?? [],
+      format: unwrapped?.format.name ?? "raw",
+      virtualSize: size,
+      bytesRead: source.file !== undefined && counted === undefined ? totals.bytesRead : (counted?.bytes ?? 0),
+      bytesWritten,
+      bytesZeroed: Math.max(0, size - bytesWritten),
+      spilledBytes: stream?.spilledBytes ?? 0,
+      warnings,
+      phases: this.#phases,
+      totals,
+      waitedForSourceMs: counted?.waitedMs ?? 0,
+      digest,
+    };
+  }
+}
+
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(new Interrupted());
+    else signal.addEventListener("abort", () => reject(new Interrupted()), { once: true });
+  });
+}

@@ -1,0 +1,48 @@
+/**
+ * SHA-256 of a whole disk.
+ */
+import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { UsageError } from "./errors.ts";
+import { readPieces } from "./disk-reader.ts";
+import type { DiskPiece } from "./disk-reader.ts";
+import { must } from "./run.ts";
+import type { Run } from "./run.ts";
+import { readTarget } from "./targets/target-reader.ts";
+
+const zeros = Buffer.alloc(1024 * 1024);
+
+/**
+ * Of what is on the target, read again; of the source's contents where the target is `null:`.
+ * @param size bytes of the disk
+ */
+export async function digestTarget(run: Run, size: number): Promise<string> {
+  return sha256Of(run.target.kind === "null" ? sourcePieces(run) : readTarget(run.target, size), size);
+}
+
+async function sha256Of(pieces: Iterable<DiskPiece>, size: number): Promise<string> {
+  const hash = createHash("sha256");
+  let hashed = 0;
+  for (const { length, bytes } of pieces) {
+    if (bytes === undefined) await hashZeros(length);
+    else hash.update(bytes);
+    hashed += length;
+    await nextTurn();
+  }
+  await hashZeros(size - hashed);
+  return hash.digest("hex");
+
+  async function hashZeros(count: number): Promise<void> {
+    for (let left = count; left > 0; left -= zeros.length) {
+      hash.update(left < zeros.length ? zeros.subarray(0, left) : zeros);
+      if (left % (64 * zeros.length) === 0) await nextTurn();
+    }
+  }
+}
+
+function sourcePieces(run: Run): Iterable<DiskPiece> {
+  if (run.unwrapped?.file === undefined) {
+    throw new UsageError("--digest with null: needs a source that can be read twice: a file that is not compressed");
+  }
+  return readPieces(must(run.image, "the image"), run.unwrapped.file, run.options.decoders);
+}

@@ -1,0 +1,43 @@
+/**
+ * Pours a random-access image into a target: extents in virtual order, batches in host order, jobs on all threads.
+ */
+import type { DiskImage, Extent } from "../../formats/disk-format.ts";
+import { driveParser } from "../drive-parser.ts";
+import { dataRanges } from "../data-ranges.ts";
+import type { RandomAccess } from "../random-access.ts";
+import type { DiskOutlet } from "./disk-outlet.ts";
+import { JobPlanner } from "./planner.ts";
+
+/**
+ * @param image its virtual size is known
+ * @returns once every job has succeeded
+ * @throws FormatError, SourceError, TargetError: the first one stops all
+ */
+export async function copyDisk(image: DiskImage, file: RandomAccess, outlet: DiskOutlet): Promise<void> {
+  const size = image.virtualSize ?? 0;
+  const planner = new JobPlanner(file.size);
+  const holes = dataRanges(file);
+  let offset = 0;
+  while (offset < size) {
+    const extents = driveParser(image.extents(offset, size - offset), file);
+    for (const extent of extents) {
+      offset = extent.offset + extent.length;
+      for (const part of holes.split(extent)) {
+        if (planner.isFull) await runBatch(planner, outlet);
+        plan(part, planner, outlet);
+      }
+    }
+  }
+  await runBatch(planner, outlet);
+  await outlet.pool.drain();
+}
+
+function plan(extent: Extent, planner: JobPlanner, outlet: DiskOutlet): void {
+  if (extent.kind !== "data") outlet.zero(extent.offset, extent.length);
+  else if (extent.stored.encoding === "inline") outlet.inline(extent.stored.bytes, extent.offset);
+  else planner.add({ offset: extent.offset, length: extent.length, stored: extent.stored });
+}
+
+async function runBatch(planner: JobPlanner, outlet: DiskOutlet): Promise<void> {
+  for (const job of planner.jobs()) await outlet.pool.submit(job, (result) => outlet.jobDone(result));
+}

@@ -1,0 +1,28 @@
+/**
+ * Where the extents of a disk go: data to the job pool, zeros to the target's own means.
+ */
+import type { Target } from "../targets/target.ts";
+import type { JobPool } from "./job-pool.ts";
+import type { JobResult } from "./job.ts";
+import type { ZeroRanges } from "./zero-ranges.ts";
+
+export interface DiskOutlet {
+  readonly pool: JobPool;
+  /** A range that reads as zeros. */
+  zero(offset: number, length: number): void;
+  /** Data that the parser itself brought. */
+  inline(bytes: Uint8Array, offset: number): void;
+  /** A job's end: it may have found zeros that the target must be told of. */
+  jobDone(result: JobResult): void;
+}
+
+export function diskOutlet(target: Target, pool: JobPool, zeros: ZeroRanges): DiskOutlet {
+  return {
+    pool,
+    zero: (offset, length) => zeros.add(offset, length),
+    inline: (bytes, offset) => target.writeAt(bytes, offset),
+    jobDone: ({ zeroRanges }) => {
+      for (let i = 0; i < zeroRanges.length; i += 2) zeros.add(zeroRanges[i] ?? 0, zeroRanges[i + 1] ?? 0);
+    },
+  };
+}

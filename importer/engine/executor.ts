@@ -1,0 +1,165 @@
+/**
+ * Does one job after the other: read or take the bytes, decode, drop zeros, write. One executor a thread; all its buffers
+ * are its own, are reused, and have named sizes.
+ */
+import { performance } from "node:perf_hooks";
+import type { DecoderChoice } from "../../formats/codecs/codec.ts";
+import { createBlockDecoder } from "../../formats/codecs/block-decoder.ts";
+import type { BlockDecoder } from "../../formats/codecs/block-decoder.ts";
+import { FormatError } from "../../formats/errors.ts";
+import { hex } from "../../formats/bytes.ts";
+import { openRandomAccess } from "../random-access.ts";
+import type { RandomAccess, ReadSpec } from "../random-access.ts";
+import { PositionedWriter } from "../targets/positioned-writer.ts";
+import type { WriterSpec } from "../targets/positioned-writer.ts";
+import { Counters } from "./counters.ts";
+import { ITEM, ITEM_FIELDS, itemEncoding, itemField, PLAIN } from "./job.ts";
+import type { Job, JobInput, JobResult } from "./job.ts";
+import { splitZeros } from "./zero-search.ts";
+
+/** Plain data: what an executor is made from, in whichever thread. */
+export interface ExecutorSpec {
+  /** The image file, for jobs that read; undefined while a stream passes. */
+  readonly read: ReadSpec | undefined;
+  readonly slab: SharedArrayBuffer | undefined;
+  /** Undefined: decode and throw away. */
+  readonly writer: WriterSpec | undefined;
+  /** What is not written reads as zeros, so zeros need no more. */
+  readonly startsZeroed: boolean;
+  readonly decoders: DecoderChoice;
+  readonly counters: SharedArrayBuffer;
+}
+
+/** Decoded clusters that follow each other on the disk are gathered up to this length before they are written. */
+const GATHER_LENGTH = 1024 * 1024;
+
+/** Shorter zero runs on a target that does not start zeroed are written; longer ones are zeroed by the target's own means. */
+const MIN_ZERO_RANGE = 64 * 1024;
+
+export class JobExecutor {
+  readonly counters: Counters;
+  readonly #spec: ExecutorSpec;
+  readonly #file: RandomAccess | undefined;
+  readonly #slab: Uint8Array | undefined;
+  readonly #writer: PositionedWriter | undefined;
+  readonly #decoder: BlockDecoder;
+  #readBuffer = Buffer.alloc(0);
+  #gathered = Buffer.alloc(0);
+  #gatheredLength = 0;
+  #gatheredOffset = 0;
+  #zeroRanges: number[] = [];
+
+  constructor(spec: ExecutorSpec) {
+    this.#spec = spec;
+    this.counters = new Counters(spec.counters);
+    this.#file = spec.read === undefined ? undefined : openRandomAccess(spec.read);
+    this.#slab = spec.slab === undefined ? undefined : new Uint8Array(spec.slab);
+    this.#writer = spec.writer === undefined ? undefined : new PositionedWriter(spec.writer);
+    this.#decoder = createBlockDecoder(spec.decoders);
+  }
+
+  /** @throws FormatError FORMAT_CORRUPT where the bytes do not decode; SourceError, TargetError from reading and writing */
+  run(job: Job): JobResult {
+    this.#zeroRanges = [];
+    const { bytes, base } = this.#input(job.input);
+    const rows = job.items.length / ITEM_FIELDS;
+    for (let row = 0; row < rows; row++) {
+      const at = itemField(job.items, row, ITEM.storedAt) - base;
+      const stored = bytes.subarray(at, at + itemField(job.items, row, ITEM.storedLength));
+      if (itemField(job.items, row, ITEM.encoding) === PLAIN) this.#plain(job.items, row, stored);
+      else this.#encoded(job.items, row, stored);
+    }
+    this.#flush();
+    return { zeroRanges: Float64Array.from(this.#zeroRanges) };
+  }
+
+  close(): void {
+    this.#decoder.close();
+  }
+
+  #input(input: JobInput): { bytes: Uint8Array; base: number } {
+    if (input.kind === "bytes") return { bytes: input.bytes, base: 0 };
+    if (input.kind === "slab") {
+      if (this.#slab === undefined) throw new Error("job without a slab");
+      return { bytes: this.#slab, base: 0 };
+    }
+    if (this.#file === undefined) throw new Error("job without a file");
+    if (this.#readBuffer.length < input.length) this.#readBuffer = Buffer.allocUnsafeSlow(input.length);
+    const started = performance.now();
+    const count = this.#file.readAt(this.#readBuffer.subarray(0, input.length), input.offset);
+    this.counters.add("readMs", performance.now() - started);
+    this.counters.add("bytesRead", count);
+    this.counters.add("reads", 1);
+    return { bytes: this.#readBuffer.subarray(0, count), base: input.offset };
+  }
+
+  #plain(items: Float64Array, row: number, stored: Uint8Array): void {
+    this.#flush();
+    const offset = itemField(items, row, ITEM.offset);
+    const length = itemField(items, row, ITEM.length);
+    if (stored.length < length) {
+      throw new FormatError("FORMAT_CORRUPT", `data of the disk at ${hex(offset)} lies beyond the end of the image`, {
+        context: { offset },
+      });
+    }
+    this.#put(stored.subarray(0, length), offset);
+  }
+
+  #encoded(items: Float64Array, row: number, stored: Uint8Array): void {
+    const offset = itemField(items, row, ITEM.offset);
+    const length = itemField(items, row, ITEM.length);
+    const skip = itemField(items, row, ITEM.skip);
+    const decodedLength = itemField(items, row, ITEM.decodedLength);
+    const follows = this.#gatheredOffset + this.#gatheredLength === offset && skip === 0;
+    if (!follows || this.#gatheredLength + decodedLength > this.#gathered.length) this.#flush();
+    if (this.#gathered.length < decodedLength) {
+      this.#gathered = Buffer.allocUnsafeSlow(Math.max(GATHER_LENGTH, decodedLength));
+    }
+    const into = this.#gathered.subarray(this.#gatheredLength, this.#gatheredLength + decodedLength);
+    const started = performance.now();
+    try {
+      this.#decoder.decode(itemEncoding(items, row), stored, into);
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, {
+        context: { offset, hostOffset: itemField(items, row, ITEM.storedAt) },
+        cause: error,
+      });
+    }
+    this.counters.add("decodeMs", performance.now() - started);
+    this.counters.add("bytesDecoded", decodedLength);
+    if (skip !== 0) {
+      this.#put(into.subarray(skip, skip + length), offset);
+      return;
+    }
+    if (this.#gatheredLength === 0) this.#gatheredOffset = offset;
+    this.#gatheredLength += length;
+    if (length < decodedLength) this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#gatheredLength === 0) return;
+    const length = this.#gatheredLength;
+    this.#gatheredLength = 0;
+    this.#put(this.#gathered.subarray(0, length), this.#gatheredOffset);
+  }
+
+  #put(bytes: Uint8Array, offset: number): void {
+    const started = performance.now();
+    let writeMs = 0;
+    splitZeros(bytes, offset, (start, end, zero) => {
+      if (zero && (this.#spec.startsZeroed || end - start >= MIN_ZERO_RANGE)) {
+        this.counters.add("bytesZeroed", end - start);
+        if (!this.#spec.startsZeroed) this.#zeroRanges.push(offset + start, end - start);
+        return;
+      }
+      const before = performance.now();
+      this.#writer?.write(bytes.subarray(start, end), offset + start);
+      writeMs += performance.now() - before;
+      this.counters.add("bytesWritten", end - start);
+      this.counters.add("writes", 1);
+    });
+    this.counters.add("writeMs", writeMs);
+    this.counters.add("zeroSearchMs", performance.now() - started - writeMs);
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Runs jobs on a fixed number of threads with a bounded queue; the first error stops all.
+ *
+ * With one thread there are no workers: jobs run in the caller's own, which is both the smallest memory and the same code.
+ */
+import { Worker } from "node:worker_threads";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { performance } from "node:perf_hooks";
+import { Counters, sumTotals } from "./counters.ts";
+import type { Totals } from "./counters.ts";
+import { JobExecutor } from "./executor.ts";
+import type { ExecutorSpec } from "./executor.ts";
+import type { Job, JobResult } from "./job.ts";
+import { reviveError } from "./thread-error.ts";
+import type { WorkerAnswer } from "./worker-thread.ts";
+
+/** Each worker has one job at work and one waiting, so that it never idles while a message is under way. */
+const JOBS_PER_WORKER = 2;
+
+/** Jobs in the caller's own thread let timers and signals run at least this often. */
+const TURN_MS = 50;
+
+// The heap of a worker holds messages of a few kilobytes; V8's defaults would let each grow by tens of megabytes.
+const WORKER_HEAP = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 } as const;
+
+export type PoolSpec = Omit<ExecutorSpec, "counters">;
+
+export interface JobPool {
+  /** Waits for a place, then hands the job over. `done` is called once it has succeeded. Rejects with the first error of any job. */
+  submit(job: Job, done?: (result: JobResult) => void): Promise<void>;
+  /** Waits until one of the jobs under way has ended; false if there is none. Rejects with the first error of any job. */
+  oneDone(): Promise<boolean>;
+  /** Waits until no job is under way. Rejects with the first error of any job. */
+  drain(): Promise<void>;
+  totals(): Totals;
+  /** Ends the threads, whatever they are doing. Waits until they are gone, so that no write comes later. */
+  close(): Promise<void>;
+}
+
+export function openJobPool(spec: PoolSpec, threads: number): JobPool {
+  return threads === 1 ? new OwnThread(spec) : new WorkerPool(spec, threads);
+}
+
+class OwnThread implements JobPool {
+  readonly #executor: JobExecutor;
+  #lastTurn = performance.now();
+
+  constructor(spec: PoolSpec) {
+    this.#executor = new JobExecutor({ ...spec, counters: new Counters().shared });
+  }
+
+  async submit(job: Job, done?: (result: JobResult) => void): Promise<void> {
+    const result = this.#executor.run(job);
+    done?.(result);
+    const now = performance.now();
+    if (now - this.#lastTurn < TURN_MS) return;
+    await nextTurn();
+    this.#lastTurn = performance.now();
+  }
+
+  oneDone(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
+  drain(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  totals(): Totals {
+    return this.#executor.counters.totals();
+  }
+
+  close(): Promise<void> {
+    this.#executor.close();
+    return Promise.resolve();
+  }
+}
+
+interface Slot {
+  readonly worker: Worker;
+  readonly pending: (((result: JobResult) => void) | undefined)[];
+}
+
+class WorkerPool implements JobPool {
+  readonly #slots: Slot[] = [];
+  readonly #counters: Counters[] = [];
+  #error: Error | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(spec: PoolSpec, threads: number) {
+    for (let i = 0; i < threads; i++) {
+      const counters = new Counters();
+      const workerData: ExecutorSpec = { ...spec, counters: counters.shared };
+      const worker = new Worker(new URL(workerFile(), import.meta.url), { workerData, resourceLimits: WORKER_HEAP });
+      const slot: Slot = { worker, pending: [] };
+      worker.on("message", (answer: WorkerAnswer) => this.#answered(slot, answer));
+      worker.on("error", (error: Error) => this.#fail(error));
+      this.#counters.push(counters);
+      this.#slots.push(slot);
+    }
+  }
+
+  async submit(job: Job, done?: (result: JobResult) => void): Promise<void> {
+    for (;;) {
+      if (this.#error !== undefined) throw this.#error;
+      const slot = this.#slots.reduce((a, b) => (b.pending.length < a.pending.length ? b : a));
+      if (slot.pending.length < JOBS_PER_WORKER) {
+        slot.pending.push(done);
+        slot.worker.postMessage(job, job.input.kind === "bytes" ? [job.input.bytes.buffer as ArrayBuffer] : []);
+        return;
+      }
+      await this.#change();
+    }
+  }
+
+  async oneDone(): Promise<boolean> {
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#slots.every((slot) => slot.pending.length === 0)) return false;
+    await this.#change();
+    if (this.#error !== undefined) throw this.#error;
+    return true;
+  }
+
+  async drain(): Promise<void> {
+    while (await this.oneDone());
+  }
+
+  totals(): Totals {
+    return sumTotals(this.#counters);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.worker.terminate()));
+  }
+
+  #answered(slot: Slot, answer: WorkerAnswer): void {
+    const done = slot.pending.shift();
+    if ("error" in answer) {
+      this.#fail(reviveError(answer.error));
+      return;
+    }
+    try {
+      done?.(answer.result);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+    }
+    this.#wake?.();
+  }
+
+  #fail(error: Error): void {
+    this.#error ??= error;
+    this.#wake?.();
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
+    });
+  }
+}
+
+/** The compiled program has .js files beside it, the development tree .ts. */
+function workerFile(): string {
+  return import.meta.url.endsWith(".ts") ? "./worker-thread.ts" : "./worker-thread.js";
+}

@@ -1,0 +1,37 @@
+/**
+ * The memory that a stream passes through: slots of one shared buffer, which the reading thread fills and the workers write
+ * out from, so that bytes are copied by nobody on their way.
+ */
+
+/** Length of a slot; raw announces a stream in steps of the same length. */
+export const SLOT_LENGTH = 1024 * 1024;
+
+export class Slab {
+  readonly memory: SharedArrayBuffer;
+  readonly bytes: Buffer;
+  readonly #free: number[];
+
+  constructor(slots: number) {
+    this.memory = new SharedArrayBuffer(slots * SLOT_LENGTH);
+    this.bytes = Buffer.from(this.memory);
+    // Taken from the end: ascending, so that neighbours in the stream are often neighbours in memory.
+    this.#free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
+  }
+
+  /** A free slot's number, or undefined while all are in use. */
+  take(): number | undefined {
+    return this.#free.pop();
+  }
+
+  get hasFree(): boolean {
+    return this.#free.length > 0;
+  }
+
+  release(slot: number): void {
+    this.#free.push(slot);
+  }
+
+  view(slot: number): Buffer {
+    return this.bytes.subarray(slot * SLOT_LENGTH, (slot + 1) * SLOT_LENGTH);
+  }
+}

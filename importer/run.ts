@@ -1,0 +1,63 @@
+/**
+ * One run: what the steps of the phase machine share.
+ */
+import type { DecoderChoice } from "../formats/codecs/codec.ts";
+import type { DiskFormat, DiskImage, Warning } from "../formats/disk-format.ts";
+import type { Checksum, ChecksummedStream } from "./checksum.ts";
+import type { CountedStream } from "./counted-stream.ts";
+import type { JobPool } from "./engine/job-pool.ts";
+import type { StreamPour } from "./engine/pour-stream.ts";
+import type { ZeroRanges } from "./engine/zero-ranges.ts";
+import type { Source } from "./sources/source.ts";
+import type { Target } from "./targets/target.ts";
+import type { Unwrapped } from "./unwrap.ts";
+
+export interface RunOptions {
+  /** The disk's size at the end, bytes; at least the image's virtual size. Undefined: the virtual size. */
+  readonly size: number | undefined;
+  readonly format: DiskFormat["name"] | undefined;
+  readonly member: string | undefined;
+  readonly checksum: Checksum | undefined;
+  /** Read the target again and compare it with the source, decoded a second time. */
+  readonly verify: boolean;
+  /** SHA-256 of the disk. */
+  readonly digest: boolean;
+  readonly threads: number;
+  readonly decoders: DecoderChoice;
+  /** Warnings are errors. */
+  readonly strict: boolean;
+  /** Bytes that a zstd window or an xz dictionary may take. */
+  readonly memoryLimit: number;
+  /** Folder for a spill file, should a stream need one; undefined: there is no place. */
+  readonly spillFolder: string | undefined;
+}
+
+export interface Run {
+  readonly options: RunOptions;
+  readonly source: Source;
+  readonly target: Target;
+  readonly signal: AbortSignal;
+  readonly warnings: Warning[];
+
+  /** Set by Info. */
+  unwrapped?: Unwrapped;
+  image?: DiskImage;
+  /** The source's own bytes, where they pass as a stream. */
+  counted?: CountedStream;
+  checksummed?: ChecksummedStream | undefined;
+  stream?: StreamPour;
+
+  /** Set when the first byte is about to be written. */
+  pool?: JobPool;
+  zeros?: ZeroRanges;
+
+  /** Bytes; set once it is certain. */
+  virtualSize?: number | undefined;
+  digest?: string;
+}
+
+/** A value that an earlier step has set. */
+export function must<T>(value: T | undefined, what: string): T {
+  if (value === undefined) throw new Error(`${what} is not there yet`);
+  return value;
+}

@@ -1,0 +1,17 @@
+/**
+ * Complete: all that must hold before the disk gets its name. The checksum of the source, the target read again if that was
+ * asked for, then the flush and the commit.
+ */
+import { digestTarget } from "../digest.ts";
+import { must } from "../run.ts";
+import type { Run } from "../run.ts";
+import { verifyTarget } from "../verify.ts";
+
+export async function complete(run: Run): Promise<void> {
+  await run.checksummed?.verify();
+  run.target.flush();
+  const size = Math.max(run.options.size ?? 0, must(run.virtualSize, "the virtual size"));
+  if (run.options.verify) await verifyTarget(run);
+  if (run.options.digest) run.digest = await digestTarget(run, size);
+  run.target.commit();
+}

@@ -1,0 +1,62 @@
+/**
+ * Info: looks at the source's first bytes, takes off the wrappers, opens the disk image, and says how it can be read.
+ */
+import { driveParser } from "../drive-parser.ts";
+import { ChecksummedStream } from "../checksum.ts";
+import { CountedStream } from "../counted-stream.ts";
+import { StreamPour } from "../engine/pour-stream.ts";
+import { Slab } from "../engine/slab.ts";
+import { FormatError } from "../../formats/errors.ts";
+import type { ByteStream } from "../../formats/byte-stream.ts";
+import type { DiskImage } from "../../formats/disk-format.ts";
+import type { Outcome } from "../phases.ts";
+import { spillInto } from "../spill-file.ts";
+import type { Run } from "../run.ts";
+import { unwrapFile, unwrapStream } from "../unwrap.ts";
+import type { UnwrapOptions } from "../unwrap.ts";
+
+/** Slots of a stream: 16 MiB on their way through. */
+const SLOTS = 16;
+
+export async function info(run: Run): Promise<Outcome<"Info">> {
+  const { options, source } = run;
+  const unwrapping: UnwrapOptions = {
+    decoders: options.decoders,
+    memoryLimit: options.memoryLimit,
+    format: options.format,
+    member: options.member,
+  };
+  // A checksum is over the bytes as they are stored, so they pass as a stream.
+  const unwrapped =
+    source.file === undefined || options.checksum !== undefined
+      ? await unwrapStream(countedStream(run), unwrapping)
+      : await unwrapFile(source.file, () => countedStream(run), unwrapping);
+  run.unwrapped = unwrapped;
+  if (unwrapped.file !== undefined) {
+    setImage(run, driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
+    return "random-access";
+  }
+  if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
+  run.stream = new StreamPour(unwrapped.stream, new Slab(SLOTS), () => spillInto(options.spillFolder));
+  setImage(run, await run.stream.drive(unwrapped.format.open(undefined)));
+  return "stream";
+}
+
+function countedStream(run: Run): ByteStream {
+  run.counted = new CountedStream(run.source.stream());
+  if (run.options.checksum === undefined) return run.counted;
+  run.checksummed = new ChecksummedStream(run.counted, run.options.checksum);
+  return run.checksummed;
+}
+
+function setImage(run: Run, image: DiskImage): void {
+  run.image = image;
+  run.virtualSize = image.virtualSize;
+  run.warnings.push(...image.warnings);
+  const [first] = image.warnings;
+  if (first === undefined || !run.options.strict) return;
+  throw new FormatError("FORMAT_INVALID", `${first.message} [${first.code}]`, {
+    remedy: "Without --strict this is a warning.",
+    context: { warnings: image.warnings.map((warning) => warning.code) },
+  });
+}

@@ -1,0 +1,41 @@
+/**
+ * Compares the target, read again, with the source, decoded a second time.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { hex } from "../formats/bytes.ts";
+import { TargetError, UsageError } from "./errors.ts";
+import { readPieces } from "./disk-reader.ts";
+import { isZero } from "./engine/zero-search.ts";
+import { must } from "./run.ts";
+import type { Run } from "./run.ts";
+import type { Target } from "./targets/target.ts";
+
+const COMPARE_LENGTH = 1024 * 1024;
+
+/** @throws TargetError TARGET_IO at the first byte that differs; UsageError where the source cannot be read twice */
+export async function verifyTarget(run: Run): Promise<void> {
+  const file = run.unwrapped?.file;
+  if (file === undefined) {
+    throw new UsageError("--verify needs a source that can be read twice: a file that is not compressed");
+  }
+  const buffer = Buffer.alloc(COMPARE_LENGTH);
+  for (const piece of readPieces(must(run.image, "the image"), file, run.options.decoders)) {
+    for (let at = 0; at < piece.length; at += COMPARE_LENGTH) {
+      const expected = piece.bytes?.subarray(at, at + COMPARE_LENGTH);
+      const length = Math.min(COMPARE_LENGTH, piece.length - at);
+      compare(run.target, piece.offset + at, buffer.subarray(0, length), expected);
+      await nextTurn();
+    }
+  }
+}
+
+function compare(target: Target, offset: number, buffer: Buffer, expected: Uint8Array | undefined): void {
+  const count = target.readAt(buffer, offset);
+  const equal = count === buffer.length && (expected === undefined ? isZero(buffer) : buffer.equals(expected));
+  if (equal) return;
+  let at = 0;
+  while (at < count && buffer[at] === (expected?.[at] ?? 0)) at += 1;
+  throw new TargetError("TARGET_IO", `${target.name} does not hold what was written to it: it differs at ${hex(offset + at)}`, {
+    context: { offset: offset + at },
+  });
+}
