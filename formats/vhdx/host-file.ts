@@ -5,7 +5,7 @@ import { hex } from "../bytes.ts";
 import { MAX_NEED_LENGTH } from "../disk-format.ts";
 import type { Parsing } from "../disk-format.ts";
 import { FormatError } from "../errors.ts";
-import { LogOverlay } from "./overlay.ts";
+import type { LogOverlay } from "./overlay.ts";
 
 export class HostFile {
   /** Length of the stored file; undefined if it is not known. */

@@ -5,7 +5,7 @@
  * entry names, are replayed into an overlay in memory. A log that a header names but that has no valid sequence means
  * a damaged file, as the specification says.
  */
-import { hex } from "../bytes.ts";
+import { alignUp, hex, MIB } from "../bytes.ts";
 import type { Parsing } from "../disk-format.ts";
 import { FormatError } from "../errors.ts";
 import type { HostFile } from "./host-file.ts";
@@ -14,7 +14,7 @@ import type { LogEntry } from "./log-entry.ts";
 import { LOG_SECTOR, LogOverlay } from "./overlay.ts";
 
 /** The longest log that is replayed, which bounds the overlay too. Hyper-V's and qemu's logs have 1 MiB. */
-export const MAX_LOG_LENGTH = 32 * 1024 * 1024;
+export const MAX_LOG_LENGTH = 32 * MIB;
 const MAX_ZERO_DESCRIPTORS = 16_384; // keeps the time to merge them below a second
 
 export interface ReplayedLog {
@@ -67,7 +67,7 @@ export function* replayLog(
     );
   }
   const overlay = overlayOf(ring, sequence);
-  overlay.growTo(head.lastFileOffset);
+  overlay.growTo(alignUp(head.lastFileOffset, MIB));
   // Oldest of all: what the replay appends to the file is zeros unless an update says otherwise.
   if (file.storedSize !== undefined) overlay.addOlderZeros(file.storedSize, overlay.fileSize);
   overlay.seal();
