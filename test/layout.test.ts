@@ -58,6 +58,12 @@ describe("layout", () => {
     });
   }
 
+  it("package-lock.json names no engines", () => {
+    const lock = JSON.parse(read("package-lock.json")) as { readonly packages: Readonly<Record<string, object>> };
+    const named = Object.keys(lock.packages).filter((name) => "engines" in (lock.packages[name] ?? {}));
+    assert.deepEqual(named, [], list("name engines (test/strip-engines.ts says why not): npm run lock", named));
+  });
+
   it("every tool that npm test installs is used by a test", () => {
     const tests = sources("test/**/*.ts").filter((file) => file !== "test/support/tools.ts");
     const text = tests.map(read).join("\n");
