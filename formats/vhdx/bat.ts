@@ -26,6 +26,7 @@ const PAYLOAD_BLOCK_ZERO = 2;
 const PAYLOAD_BLOCK_FULLY_PRESENT = 6;
 const PAYLOAD_BLOCK_PARTIALLY_PRESENT = 7;
 const RESERVED_STATE = 4;
+const STATE_MASK = 7;
 
 const TWO_32 = 0x1_0000_0000;
 const MAX_HIGH_HALF = 0x1f_ffff; // of an offset up to 2^53 - 1
@@ -110,7 +111,7 @@ export class BatPage {
 
   /** @throws FormatError FORMAT_CORRUPT for a state that a disk without a parent must not have */
   kindOf(block: number): BlockKind {
-    const state = this.#view.getUint32(this.#at(block), true) & 7;
+    const state = this.#view.getUint8(this.#at(block)) & STATE_MASK;
     if (state === PAYLOAD_BLOCK_FULLY_PRESENT) return "data";
     if (state === PAYLOAD_BLOCK_ZERO) return "zero";
     if (state === RESERVED_STATE || state === PAYLOAD_BLOCK_PARTIALLY_PRESENT) {
@@ -140,12 +141,21 @@ export class BatPage {
     return high * TWO_32 + (low - (low % MIB));
   }
 
-  /** The first block from `block` on, below `end`, that is of another kind; `end` or the page's end if none is. */
+  /**
+   * The first block from `block` on that is in another state; `end` or the page's end if none is. Steps through the table
+   * without a division for each block, since the table of an empty disk of 64 TiB is one run of 67 million.
+   */
   endOfRun(block: number, end: number): number {
-    const kind = this.kindOf(block);
     const limit = Math.min(end, this.endBlock);
-    let next = block + 1;
-    while (next < limit && this.kindOf(next) === kind) next++;
+    const state = this.#view.getUint8(this.#at(block)) & STATE_MASK;
+    let next = block;
+    while (next < limit) {
+      const chunkEnd = Math.min(limit, next - (next % this.#chunkRatio) + this.#chunkRatio);
+      let at = this.#at(next);
+      for (; next < chunkEnd; next++, at += ENTRY_LENGTH) {
+        if ((this.#view.getUint8(at) & STATE_MASK) !== state) return next;
+      }
+    }
     return next;
   }
 

@@ -136,12 +136,18 @@ class VhdxImage implements DiskImage {
    * most 2^33 units of 1 MiB, so both fit one number, and numbers sort without a comparison function.
    */
   *#inHostOrder(page: BatPage, firstBlock: number): Generator<number> {
-    const span = page.endBlock - firstBlock;
-    const keys = new Float64Array(span);
+    const { endBlock } = page;
+    const span = endBlock - firstBlock;
+    let keys = new Float64Array();
     let count = 0;
-    for (let i = 0; i < span; i++) {
-      if (page.kindOf(firstBlock + i) !== "data") continue;
-      keys[count++] = (page.hostOffsetOf(firstBlock + i) / MIB) * span + i;
+    for (let block = firstBlock; block < endBlock;) {
+      if (page.kindOf(block) !== "data") {
+        block = page.endOfRun(block, endBlock);
+        continue;
+      }
+      if (keys.length === 0) keys = new Float64Array(endBlock - block);
+      keys[count++] = (page.hostOffsetOf(block) / MIB) * span + (block - firstBlock);
+      block++;
     }
     for (const key of keys.subarray(0, count).toSorted()) yield firstBlock + (key % span);
   }
