@@ -114,7 +114,8 @@ const TRANSLATIONS: Readonly<Record<string, Translation>> = {
   EFBIG: {
     code: "TARGET_TOO_SMALL",
     because: "that is more than the largest file of its filesystem",
-    remedy: "Choose a filesystem with larger files (XFS), or a block device; ext4 with 4 KiB blocks holds files below 16 TiB.",
+    remedy:
+      "Choose a filesystem with larger files (XFS), or a block device; ext4 with 4 KiB blocks holds files below 16 TiB.",
   },
   EACCES: { code: "TARGET_DENIED", because: "permission is denied", remedy: PERMISSION },
   EPERM: { code: "TARGET_DENIED", because: "the operation is not permitted", remedy: PERMISSION },

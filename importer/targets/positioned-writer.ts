@@ -129,7 +129,7 @@ export class PositionedWriter {
 
 /** Writes all of `bytes`, however short the kernel's writes are. @throws what node:fs throws */
 export function writeFully(fd: number, bytes: Uint8Array, offset: number): void {
-  for (let done = 0; done < bytes.length; ) {
+  for (let done = 0; done < bytes.length;) {
     done += fs.writeSync(fd, bytes, done, bytes.length - done, offset + done);
   }
 }

@@ -41,6 +41,8 @@ export interface Target {
    * @throws TargetError TARGET_IO; UsageError from `null:`, which keeps nothing
    */
   readAt(into: Uint8Array, offset: number): number;
+  /** The first offset at or after `offset` that may hold anything but zeros; Infinity: none. Passes over a file's holes. */
+  nextData(offset: number): number;
   /**
    * Makes a range read as zeros without writing them all, while other threads may write around it.
    * @returns false: cannot, and the caller writes zeros; some of them may be there already

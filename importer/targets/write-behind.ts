@@ -30,7 +30,12 @@ const SENT = 1;
 const LOCK_KEY = 0;
 
 export function writeBehindSpec(fd: number, kernelCalls: boolean): WriteBehindSpec {
-  return { fd, kernelCalls, progress: new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT), locks: allocateLocks() };
+  return {
+    fd,
+    kernelCalls,
+    progress: new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT),
+    locks: allocateLocks(),
+  };
 }
 
 export class WriteBehind {
