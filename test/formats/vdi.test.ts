@@ -6,6 +6,7 @@ import { baseDisk } from "../support/base-disk.ts";
 import { buildVdi } from "../support/build-vdi.ts";
 import { mutations, survive, survivePrefixes } from "../support/hostile.ts";
 import { allExtents, openImage, readDisk, scanDisk } from "../support/parse.ts";
+import { asStream } from "../support/stream-format.ts";
 import { assertSameMap, imageOf, mapOf, rawOf } from "../support/qemu-images.ts";
 import { requireTools } from "../support/tools.ts";
 
@@ -40,8 +41,8 @@ describe("vdi from qemu-img", { skip }, () => {
         assert.ok(vdi.probe(image.subarray(0, 65536), undefined));
         assert.ok(disk.equals(readDisk(vdi, image)));
         assert.ok(disk.equals(readDisk(vdi, image, 700_001)));
-        for (const hostSize of [image.length, undefined]) {
-          const scanned = scanDisk(vdi, image, hostSize);
+        for (const format of [vdi, asStream(vdi)]) {
+          const scanned = scanDisk(format, image);
           assert.ok(disk.equals(scanned.disk));
           assert.equal(scanned.lateBytes, 0);
         }
@@ -75,7 +76,7 @@ describe("vdi", () => {
         .fill(3, 3 * blockSize, 4 * blockSize)
         .fill(5, 4 * blockSize);
       assert.ok(expected.equals(disk));
-      assert.ok(expected.equals(scanDisk(vdi, image, undefined).disk));
+      assert.ok(expected.equals(scanDisk(asStream(vdi), image).disk));
     });
   }
 

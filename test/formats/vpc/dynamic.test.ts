@@ -6,6 +6,7 @@ import { buildDynamicVhd, TABLE_AT } from "../../support/build-vhd.ts";
 import type { VhdParts } from "../../support/build-vhd.ts";
 import { mutations, survive, survivePrefixes } from "../../support/hostile.ts";
 import { allExtents, openImage, readDisk, scanDisk } from "../../support/parse.ts";
+import { asStream } from "../../support/stream-format.ts";
 import { assertSameMap, imageOf, mapOf, rawOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
 
@@ -48,8 +49,8 @@ describe("a dynamic VHD from qemu-img", { skip }, () => {
       assert.ok(vpc.probe(image.subarray(0, 65536), undefined));
       assert.ok(disk.equals(readDisk(vpc, image)));
       assert.ok(disk.equals(readDisk(vpc, image, 700_001)));
-      for (const hostSize of [image.length, undefined]) {
-        const scanned = scanDisk(vpc, image, hostSize);
+      for (const format of [vpc, asStream(vpc)]) {
+        const scanned = scanDisk(format, image);
         assert.ok(disk.equals(scanned.disk));
         assert.equal(scanned.lateBytes, 0);
       }
@@ -83,7 +84,7 @@ describe("a dynamic VHD", () => {
       const image = mixed(blockSize, { currentSize: 3 * blockSize + Math.min(1024, blockSize) });
       const expected = mixedDisk(blockSize).subarray(0, 3 * blockSize + Math.min(1024, blockSize));
       assert.ok(expected.equals(readDisk(vpc, image)));
-      const scanned = scanDisk(vpc, image, undefined);
+      const scanned = scanDisk(asStream(vpc), image);
       assert.ok(expected.equals(scanned.disk));
       assert.equal(scanned.lateBytes, 0);
     });
@@ -136,6 +137,6 @@ describe("a dynamic VHD", () => {
     // The header's checksum hides most damage of it; dynamic-header.test.ts changes its fields one by one.
     for (const damaged of mutations(image, [[TABLE_AT, TABLE_AT + 32]], 200, 5)) codes.add(survive(vpc, damaged));
     for (const damaged of mutations(image, [[0, 1600]], 150, 6)) codes.add(survive(vpc, damaged));
-    assert.deepEqual([...codes].toSorted(), ["FORMAT_CORRUPT", "FORMAT_INVALID", undefined]);
+    assert.deepEqual(codes, new Set(["FORMAT_CORRUPT", "FORMAT_INVALID", undefined]));
   });
 });
