@@ -14,7 +14,7 @@ import type { LogEntry } from "./log-entry.ts";
 import { LOG_SECTOR, LogOverlay } from "./overlay.ts";
 
 /** The longest log that is replayed, which bounds the overlay too. Hyper-V's and qemu's logs have 1 MiB. */
-export const MAX_LOG_LENGTH = 32 * MIB;
+const MAX_LOG_LENGTH = 32 * MIB;
 const MAX_ZERO_DESCRIPTORS = 16_384; // keeps the time to merge them below a second
 
 export interface ReplayedLog {

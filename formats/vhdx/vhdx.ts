@@ -34,7 +34,7 @@ export const vhdx: DiskFormat = {
       const { overlay, entryCount } = yield* replayLog(stored, header.logOffset, header.logLength, header.logGuid);
       file = new HostFile(hostSize, overlay);
       overlay.patch(section, 0);
-      const message = `the log held ${entryCount} entries that were replayed in memory; the file is unchanged`;
+      const message = `the log was in use: it was replayed in memory (entries: ${entryCount}), the file is unchanged`;
       warnings.push({ code: "VHDX_LOG_REPLAYED", message });
     }
     const regions = readRegionTable(section, header, file.size, warnings);

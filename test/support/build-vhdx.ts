@@ -13,23 +13,19 @@ export const HEADER_2 = 128 * KIB;
 export const REGION_TABLE_1 = 192 * KIB;
 export const REGION_TABLE_2 = 256 * KIB;
 export const LOG = MIB;
-export const LOG_LENGTH = MIB;
+const LOG_LENGTH = MIB;
 export const BAT = 2 * MIB;
 export const METADATA = 3 * MIB;
+/** The file parameters are the first item. */
 export const METADATA_ITEMS = METADATA + 64 * KIB;
 export const PAYLOAD = 4 * MIB;
 
 /** Positions of items that tests change. */
-export const FILE_PARAMETERS = METADATA_ITEMS;
 export const VIRTUAL_DISK_SIZE = METADATA_ITEMS + 8;
 export const LOGICAL_SECTOR_SIZE = METADATA_ITEMS + 32;
 
-export const BLOCK_NOT_PRESENT = 0;
-export const BLOCK_UNDEFINED = 1;
-export const BLOCK_ZERO = 2;
-export const BLOCK_UNMAPPED = 3;
-export const BLOCK_FULLY_PRESENT = 6;
-export const BLOCK_PARTIALLY_PRESENT = 7;
+const BLOCK_ZERO = 2;
+const BLOCK_FULLY_PRESENT = 6;
 
 export interface ExtraEntry {
   readonly guid: string;

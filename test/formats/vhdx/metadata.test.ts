@@ -48,7 +48,7 @@ describe("vhdx metadata", () => {
 
   for (const blockSize of [0, 512 * KIB, MIB + 1, 3 * MIB, 512 * MIB, 0xffff_ffff]) {
     it(`refuses a block size of ${blockSize}`, () => {
-      const file = changed((f) => f.writeUInt32LE(blockSize, build.FILE_PARAMETERS));
+      const file = changed((f) => f.writeUInt32LE(blockSize, build.METADATA_ITEMS));
       assertRefused(file, "FORMAT_INVALID", new RegExp(`block size is ${blockSize};`));
     });
   }
