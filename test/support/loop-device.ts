@@ -1,0 +1,99 @@
+/**
+ * Real devices and filesystems for a test: a loop device with sectors of 512 or 4096 bytes, a small tmpfs, a small ext4 or
+ * ext2. Needs root. Whatever the test does, the device is detached by its exact name and the mount is taken away.
+ */
+import { execFileSync } from "node:child_process";
+import { randomFillSync } from "node:crypto";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+
+export interface LoopDeviceOptions {
+  /** Bytes. */
+  readonly size: number;
+  readonly sectorSize?: 512 | 4096;
+  /** Default: random bytes, so that what is not written shows. */
+  readonly fill?: "random" | "zeros";
+  /** Where the file behind it lies; default: a temporary folder. */
+  readonly folder?: string;
+}
+
+type Body<T> = (path: string, backingFile: string) => T | Promise<T>;
+
+/** Calls `body` with the path of a loop device, and the path of the file behind it. */
+export async function withLoopDevice<T>(options: LoopDeviceOptions, body: Body<T>): Promise<T> {
+  return await withFolder(async (folder) => {
+    const backing = path.join(options.folder ?? folder, "backing.img");
+    fill(backing, options);
+    const device = attach(backing, options.sectorSize ?? 512);
+    try {
+      return await body(device, backing);
+    } finally {
+      execFileSync("losetup", ["-d", device]);
+    }
+  });
+}
+
+/** Calls `body` with the folder that a tmpfs of `size` bytes is mounted on. */
+export async function withTmpfs<T>(size: number, body: (folder: string) => T | Promise<T>): Promise<T> {
+  return await withFolder(async (folder) => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder]);
+    try {
+      return await body(folder);
+    } finally {
+      execFileSync("umount", [folder]);
+    }
+  });
+}
+
+/** Calls `body` with the folder that an ext4 on a loop device of `size` bytes is mounted on. */
+export async function withExt4<T>(size: number, body: (folder: string, device: string) => T | Promise<T>): Promise<T> {
+  return await withFilesystem(size, ["-t", "ext4", "-b", "4096"], body);
+}
+
+/** As `withExt4`, without what ext4 adds: files cannot be preallocated, and holes cannot be punched. */
+export async function withExt2<T>(size: number, body: (folder: string, device: string) => T | Promise<T>): Promise<T> {
+  return await withFilesystem(size, ["-t", "ext2", "-b", "4096"], body);
+}
+
+async function withFilesystem<T>(
+  size: number,
+  format: readonly string[],
+  body: (folder: string, device: string) => T | Promise<T>,
+): Promise<T> {
+  return await withLoopDevice({ size, fill: "zeros" }, async (device) => {
+    execFileSync("mke2fs", ["-q", "-F", ...format, device]);
+    return await withFolder(async (folder) => {
+      execFileSync("mount", [device, folder]);
+      try {
+        return await body(folder, device);
+      } finally {
+        execFileSync("umount", [folder]);
+      }
+    });
+  });
+}
+
+/** Calls `body` with an empty temporary folder, which is removed with all that is in it. */
+export async function withFolder<T>(body: (folder: string) => T | Promise<T>): Promise<T> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "decant-target-"));
+  try {
+    return await body(folder);
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function fill(file: string, options: LoopDeviceOptions): void {
+  if (options.fill === "zeros") {
+    fs.writeFileSync(file, "");
+    fs.truncateSync(file, options.size);
+  } else {
+    fs.writeFileSync(file, randomFillSync(Buffer.alloc(options.size)));
+  }
+}
+
+function attach(file: string, sectorSize: number): string {
+  const args = ["--find", "--show", "--sector-size", String(sectorSize), file];
+  return execFileSync("losetup", args, { encoding: "utf8" }).trim();
+}
