@@ -41,7 +41,7 @@ class RawImage implements DiskImage {
     if (offset < end) extents.push(plainExtent(offset, Math.min(length, end - offset)));
     const paddingStart = Math.max(offset, end);
     if (paddingStart < offset + length) {
-      extents.push({ kind: "hole", offset: paddingStart, length: offset + length - paddingStart });
+      extents.push({ kind: "zero", offset: paddingStart, length: offset + length - paddingStart, hostOffset: paddingStart });
     }
     return extents;
   }

@@ -74,7 +74,7 @@ class FileSegments implements RandomAccess {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     const end = offset + wanted;
     let at = offset;
-    for (let i = this.#firstSegmentEndingAfter(offset); at < end; i++) {
+    for (let i = firstSegmentEndingAfter(this.#segments, offset); at < end; i++) {
       const start = this.#segments[3 * i] ?? Infinity;
       const zerosUntil = Math.min(Math.max(at, start), end);
       into.fill(0, at - offset, zerosUntil - offset);
@@ -87,18 +87,19 @@ class FileSegments implements RandomAccess {
     }
     return wanted;
   }
+}
 
-  #firstSegmentEndingAfter(offset: number): number {
-    let low = 0;
-    let high = this.#segments.length / 3;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const end = (this.#segments[3 * middle] ?? 0) + (this.#segments[3 * middle + 1] ?? 0);
-      if (end <= offset) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+/** Index of the first of `segments` that ends after `offset`; their count if none does. */
+export function firstSegmentEndingAfter(segments: Float64Array, offset: number): number {
+  let low = 0;
+  let high = segments.length / 3;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const end = (segments[3 * middle] ?? 0) + (segments[3 * middle + 1] ?? 0);
+    if (end <= offset) low = middle + 1;
+    else high = middle;
   }
+  return low;
 }
 
 function readSome(spec: ReadSpec, into: Uint8Array, at: number, length: number, position: number): number {

@@ -21,13 +21,13 @@ describe("raw", () => {
     });
   }
 
-  it("shows the padding as a hole", () => {
+  it("shows the padding as zeros", () => {
     const file = patterned(700);
     assert.deepEqual(
       allExtents(openImage(raw, file), file).map((e) => [e.kind, e.offset, e.length]),
       [
         ["data", 0, 700],
-        ["hole", 700, 324],
+        ["zero", 700, 324],
       ],
     );
   });
