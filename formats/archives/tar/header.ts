@@ -123,15 +123,23 @@ function isOctal(block: Uint8Array, [start, length]: readonly [number, number]):
 function checksumHolds(block: Uint8Array): boolean {
   if (!isOctal(block, CHECKSUM)) return false;
   const expected = readNumber(block, CHECKSUM, "the checksum");
-  let unsigned = 0;
-  let signed = 0;
-  for (let at = 0; at < BLOCK; at++) {
-    const inField = at >= CHECKSUM[0] && at < CHECKSUM[0] + CHECKSUM[1];
-    const byte = inField ? 0x20 : (block[at] ?? 0);
-    unsigned += byte;
-    signed += byte < 0x80 ? byte : byte - 0x100;
-  }
+  const field = block.subarray(CHECKSUM[0], CHECKSUM[0] + CHECKSUM[1]);
+  const unsigned = sum(block) - sum(field) + 0x20 * CHECKSUM[1];
+  const signed = unsigned - 0x100 * (countHigh(block) - countHigh(field));
   return expected === unsigned || expected === signed;
+}
+
+function sum(bytes: Uint8Array): number {
+  let total = 0;
+  for (let at = 0; at < bytes.length; at++) total += bytes[at] ?? 0;
+  return total;
+}
+
+/** How many bytes are negative when they are taken as signed. */
+function countHigh(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] ?? 0) >= 0x80) count++;
+  return count;
 }
 
 function layoutOf(block: Uint8Array): TarHeader["layout"] {
@@ -146,6 +154,7 @@ function readName(block: Uint8Array, [start, length]: readonly [number, number])
 /** Bytes up to the first NUL as text; bytes that are not UTF-8 become U+FFFD, names are only shown and compared. */
 export function textToNul(bytes: Uint8Array): string {
   const nul = bytes.indexOf(0);
+  if (nul === 0) return "";
   return decodeText(nul < 0 ? bytes : bytes.subarray(0, nul));
 }
 

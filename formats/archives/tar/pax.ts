@@ -75,8 +75,9 @@ export function parsePax(bytes: Uint8Array, offset: number): PaxRecords {
   return { values, sparse: sparse ?? paired };
 }
 
-/** `own` over `global`; what `own` takes back is gone. */
+/** `own` over `global`, which has nothing that is taken back; what `own` takes back is gone. */
 export function mergePax(global: PaxRecords, own: PaxRecords): PaxRecords {
+  if (own === NO_RECORDS) return global;
   const values = new Map([...global.values, ...own.values]);
   for (const [key, value] of values) if (value === "") values.delete(key);
   return { values, sparse: own.sparse ?? global.sparse };

@@ -23,7 +23,7 @@ import { readOldGnu, readPaxSparse } from "./sparse.ts";
 import type { SparseContent } from "./sparse.ts";
 
 /** Headers of any kind in one archive. A container's root file system has some ten thousands. */
-const MAX_ENTRIES = 1024 * 1024;
+const MAX_ENTRIES = 256 * 1024;
 
 /** A GNU long name; Linux allows 4096 bytes in a path. */
 const MAX_LONG_NAME = 64 * 1024;
@@ -82,7 +82,7 @@ interface Pending {
 
 /** The header block, in a copy; undefined at the end of the archive. */
 function* readHeaderBlock(offset: number): Reading<Uint8Array | undefined> {
-  const block = Uint8Array.from(yield* readUpTo(offset, BLOCK));
+  const block = (yield* readUpTo(offset, BLOCK)).slice();
   if (block.length === 0) return undefined;
   if (block.length < BLOCK) throw endsInside(offset + block.length, "a header");
   if (!isZero(block)) return block;

@@ -175,6 +175,45 @@ describe("tar as GNU tar writes it", { skip }, () => {
     }
   });
 
+  it("passes over labels, and the listings of incremental archives", () => {
+    const content = write("dump/disk.img", Buffer.alloc(5000, "d"));
+    const snapshot = path.join(folder, "snapshot");
+    const file = pack("--format=gnu", "-V", "label", `--listed-incremental=${snapshot}`, "dump");
+    const read = readMembers(tar, file);
+    assert.deepEqual(
+      read.map(([name]) => name),
+      ["dump/disk.img"],
+    );
+    assert.ok(content.equals(read[0]?.[1] ?? new Uint8Array(0)));
+  });
+
+  it("reads global pax headers, and refuses the second volume of several", () => {
+    write("disk.img", Buffer.alloc(30_000, "d"));
+    const file = pack("--format=pax", "--pax-option=globexthdr.name=g,path=renamed.img", "disk.img");
+    const listed = execFileSync("tar", ["-tf", "-"], { input: file, encoding: "utf8" });
+    assert.deepEqual(
+      walkArchive(tar, file).members.map(({ name }) => `${name}\n`),
+      [listed],
+    );
+    const volumes = ["one.tar", "two.tar"].map((name) => path.join(folder, name));
+    const names = volumes.flatMap((name) => ["-f", name]);
+    execFileSync("tar", ["-C", folder, "-c", "-M", "-L", "20", "--format=gnu", ...names, "disk.img"]);
+    const [first, second] = volumes.map((name) => fs.readFileSync(name));
+    assert.ok(first !== undefined && second !== undefined);
+    assert.throws(() => walkArchive(tar, first), /ends at 20480, inside a member/);
+    assert.throws(() => walkArchive(tar, second), /continued from another volume/);
+  });
+
+  it("reads what 7-Zip writes", { skip: requireTools("7zz") }, () => {
+    const contents = ["disk.img", "Größe.img"].map((name) => write(name, Buffer.alloc(3000, name)));
+    const file = path.join(folder, "seven.tar");
+    execFileSync("7zz", ["a", "-ttar", file, "disk.img", "Größe.img"], { cwd: folder });
+    const read = new Map(readMembers(tar, fs.readFileSync(file)));
+    assert.deepEqual([...read.keys()].sort(), ["Größe.img", "disk.img"]);
+    assert.ok(contents[0]?.equals(read.get("disk.img") ?? new Uint8Array(0)));
+    assert.ok(contents[1]?.equals(read.get("Größe.img") ?? new Uint8Array(0)));
+  });
+
   it("writes headers that tar and 7-Zip read", { skip: requireTools("7zz") }, () => {
     const names = ["a", "vm/disk.img"];
     const file = path.join(folder, "built.tar");

@@ -5,8 +5,8 @@ import { FormatError } from "../../../../formats/errors.ts";
 import type { FormatErrorCode } from "../../../../formats/errors.ts";
 import { memberBytes, readMembers, walkArchive } from "../../../support/archive.ts";
 import type { Pieces } from "../../../support/archive.ts";
-import { buildTar, longName, paxEntry, tarHeader } from "../../../support/build-tar.ts";
-import type { TarEntry } from "../../../support/build-tar.ts";
+import { buildTar, longName, oldGnuSparse, paxEntry, setChecksum, tarHeader } from "../../../support/build-tar.ts";
+import type { Range, TarEntry } from "../../../support/build-tar.ts";
 
 const GIB = 1024 ** 3;
 const disk = Uint8Array.from({ length: 1300 }, (_, i) => (i * 31) & 0xff);
@@ -145,6 +145,59 @@ describe("tar", () => {
       }
     }
     assert.deepEqual([...seen], [0, 1, 2]);
+  });
+
+  it("gives members or one error for 300 mutations", () => {
+    const ranges: Range[] = [
+      [0, 512],
+      [1024, 512],
+      [2048, 512],
+      [4096, 512],
+      [8192, 300],
+    ];
+    const content = new Uint8Array(8492).fill(3);
+    const pax = paxEntry([
+      ["GNU.sparse.size", "2048"],
+      ["GNU.sparse.map", "0,512,1024,512"],
+      ["size", "1024"],
+    ]);
+    const entries = [
+      longName("long"),
+      { name: "a", content: disk },
+      pax,
+      { name: "b", content: content.subarray(0, 1024) },
+    ];
+    const file = Buffer.concat([oldGnuSparse("c", content, ranges), buildTar(entries)]);
+    assert.equal(walkArchive(tar, file).members.length, 3);
+    let random = 1;
+    const next = (limit: number): number => {
+      random = (Math.imul(random, 1_103_515_245) + 12_345) >>> 0;
+      return Math.floor((random / 2 ** 32) * limit);
+    };
+    for (let i = 0; i < 300; i++) {
+      const copy = Buffer.from(file);
+      const block = next(file.length / 512) * 512;
+      for (let changes = 1 + next(6); changes > 0; changes--)
+        copy[block + next(512)] = next(2) === 0 ? next(256) : 0x30 + next(10);
+      setChecksum(copy.subarray(block, block + 512)); // else the checksum would catch nearly all
+      try {
+        for (const member of walkArchive(tar, copy).members) memberBytes(member, copy, 0, 65_536);
+      } catch (error) {
+        assert.ok(error instanceof FormatError, String(error));
+      }
+    }
+  });
+
+  it("refuses more entries than it counts", () => {
+    const header = tarHeader({ name: "folder", type: "5" });
+    const walk = tar.members();
+    let entries = 0;
+    walk.next();
+    const walkOn = (): void => {
+      for (; entries < 2 ** 20; entries++) walk.next(header);
+    };
+    assert.throws(walkOn, /more than 262144 entries/);
+    assert.equal(entries, 262_143);
   });
 
   it("refuses by name what it does not read", () => {
