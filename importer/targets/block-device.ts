@@ -131,7 +131,7 @@ class BlockDeviceTarget implements Target {
   begin(virtualSize: number | undefined): void {
     if (virtualSize !== undefined) this.#fits(virtualSize);
     this.#begun = true;
-    this.#zeroBootAreas();
+    this.#zeroEnds();
     // On the disk before any data is: a node that loses power now must not boot what was there before.
     this.flush();
   }
@@ -197,8 +197,11 @@ class BlockDeviceTarget implements Target {
     if (!this.#open) return;
     this.#open = false;
     try {
-      if (this.#begun) this.#zeroBootAreas();
-      if (this.#begun) fs.fsyncSync(this.#fd);
+      if (this.#begun) {
+        this.#zeroEnds();
+        this.#zeroDiskTail();
+        fs.fsyncSync(this.#fd);
+      }
     } catch {
       // The device fails; its head was zeroed by begin and was not written since, unless in commit.
     }
@@ -209,16 +212,17 @@ class BlockDeviceTarget implements Target {
     }
   }
 
-  /** The device's first and last MiB, and the last MiB of the disk, where its copy of a GPT may lie. */
-  #zeroBootAreas(): void {
-    const head = Math.min(BOOT_AREA, this.capacity);
-    this.#ends.zeroes(0, head);
-    const tail = Math.max(head, this.capacity - BOOT_AREA);
+  #zeroEnds(): void {
+    this.#ends.zeroes(0, this.#head.length);
+    const tail = Math.max(this.#head.length, this.capacity - BOOT_AREA);
     this.#ends.zeroes(tail, this.capacity - tail);
-    if (this.#size === undefined) return;
-    const diskEnd = Math.min(tail, alignUp(this.#size, this.sectorSize));
-    const diskTail = Math.max(head, diskEnd - BOOT_AREA);
-    if (diskEnd > diskTail) this.#ends.zeroes(diskTail, diskEnd - diskTail);
+  }
+
+  /** A disk that is shorter than the device has its copy of a GPT at its own end. */
+  #zeroDiskTail(): void {
+    const end = Math.min(this.capacity, alignUp(this.#size ?? this.capacity, this.sectorSize));
+    const start = Math.max(this.#head.length, end - BOOT_AREA);
+    if (end > start) this.#ends.zeroes(start, end - start);
   }
 
   #fits(size: number): void {

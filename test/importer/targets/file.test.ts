@@ -140,12 +140,13 @@ describe("file target", () => {
     });
   });
 
-  const tight: readonly { readonly name: string; readonly options: TargetOptions; readonly act: "begin" | "write" }[] = [
-    { name: "a write", options: {}, act: "write" },
-    { name: "a write past the cache", options: { direct: true }, act: "write" },
-    { name: "a reservation", options: { preallocate: "falloc" }, act: "begin" },
-    { name: "a full preallocation", options: { preallocate: "full" }, act: "begin" },
-  ];
+  const tight: readonly { readonly name: string; readonly options: TargetOptions; readonly act: "begin" | "write" }[] =
+    [
+      { name: "a write", options: {}, act: "write" },
+      { name: "a write past the cache", options: { direct: true }, act: "write" },
+      { name: "a reservation", options: { preallocate: "falloc" }, act: "begin" },
+      { name: "a full preallocation", options: { preallocate: "full" }, act: "begin" },
+    ];
   for (const { name, options, act } of tight) {
     it(`reports that no space is left for ${name}, and leaves nothing`, { skip: skipMounts }, async () => {
       await withTmpfs(4 * MIB, (folder) => {
@@ -173,7 +174,10 @@ describe("file target", () => {
         message: /35184372088832.*largest file/,
       });
       target.abort();
-      assert.deepEqual(fs.readdirSync(folder).filter((name) => name !== "lost+found"), []);
+      assert.deepEqual(
+        fs.readdirSync(folder).filter((name) => name !== "lost+found"),
+        [],
+      );
     });
   });
 
