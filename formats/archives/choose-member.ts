@@ -68,7 +68,8 @@ interface Remembered {
  * `finish`. Read the archive to its end, and after it the source. If `finish` throws, undo and report. If it answers
  * `stands: false`, undo; begin again with `member: name` if the source can be read again, else throw `tooLate`.
  *
- * Both: call `checkDigest` last. Digests of members that are not the disk are not checked, but for the descriptor's.
+ * Both: check every member with `checkMemberEnd` once the file's end is known, and call `checkDigest` last. Digests of
+ * other members are not checked, but for the descriptor's; with `member` it is not read, so its faults do not matter.
  */
 export class MemberChoice {
   readonly #options: MemberChoiceOptions;
