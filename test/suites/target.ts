@@ -68,7 +68,9 @@ export function describeTarget(kind: string, skip: false | string, withPlace: Wi
         await withPlace(options, async ({ target, read }) => {
           target.begin(DISK_SIZE);
           const offset = MIB - 4 * KIB; // across the end of the held head
-          const work = { spec: must(target.writer), offset, pieces: 2048, pieceLength: 128, step: 2 };
+          const toCome = new SharedArrayBuffer(4);
+          new Int32Array(toCome)[0] = 2;
+          const work = { spec: must(target.writer), offset, pieces: 8192, pieceLength: 128, step: 2, toCome };
           await Promise.all([runWorker({ ...work, first: 0 }), runWorker({ ...work, first: 1 })]);
           target.resize(DISK_SIZE);
           target.flush();
