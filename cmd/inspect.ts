@@ -75,7 +75,7 @@ async function inspect(name: string, options: ImageOptions, io: CommandIo): Prom
 function unwrap(source: Source, options: ImageOptions, io: CommandIo): Promise<Unwrapped> {
   const unwrapping = unwrapOptions(options, io);
   if (source.file === undefined) return unwrapStream(source.stream(), unwrapping);
-  return unwrapFile(source.file, () => source.stream(), unwrapping);
+  return unwrapFile(source.file, unwrapping);
 }
 
 async function open(unwrapped: Unwrapped): Promise<DiskImage> {

@@ -31,6 +31,9 @@ export interface MapRow {
   readonly offset?: number;
 }
 
+/** Formats without backing files: qemu-img calls their holes present. */
+const ALWAYS_PRESENT: readonly string[] = ["vdi", "vpc"];
+
 const HELP = `Without --json or --svg a table of the ranges that hold data. A compressed image, or one in an archive behind a
 compression, is unwrapped into a temporary file first; offsets are then in the unwrapped image.
 
@@ -100,7 +103,8 @@ function toRow(part: Extent, whole: Extent, image: DiskImage): MapRow {
   const offset = part.hostOffset === undefined ? {} : { offset: part.hostOffset };
   // A hole of the file under an allocated cluster still counts as data there; a raw disk's is just a hole.
   const data = whole.kind === "data" && image.format !== "raw" && image.format !== "vpc";
-  return { ...base, present: part.kind === "zero", zero: true, data, ...offset };
+  const present = part.kind === "zero" || ALWAYS_PRESENT.includes(image.format);
+  return { ...base, present, zero: true, data, ...offset };
 }
 
 function continues(a: MapRow, b: MapRow): boolean {

@@ -28,6 +28,7 @@ export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapOptio
     memoryLimit: memoryLimit(),
     format: options.format,
     member: options.member,
+    archives: true,
   };
 }
 
@@ -44,7 +45,7 @@ export async function openImage(name: string, options: ImageOptions, io: Command
     const unwrapped =
       source.file === undefined
         ? await unwrapStream(new CountedStream(source.stream()), unwrapping)
-        : await unwrapFile(source.file, () => source.stream(), unwrapping);
+        : await unwrapFile(source.file, unwrapping);
     let { file } = unwrapped;
     if (file === undefined) {
       if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");

@@ -4,14 +4,19 @@
  * A source with random access keeps it through archives (a member is a part of the file) and loses it at the first codec:
  * from there on the bytes pass once.
  */
+import type { Archive } from "../formats/archives/archive.ts";
+import { detectArchive } from "../formats/archives/registry.ts";
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { detectCodec } from "../formats/codecs/registry.ts";
-import type { DecodeOptions } from "../formats/codecs/codec.ts";
+import type { Codec, DecodeOptions } from "../formats/codecs/codec.ts";
 import { HEAD_LENGTH, TAIL_LENGTH } from "../formats/disk-format.ts";
-import type { DiskFormat } from "../formats/disk-format.ts";
+import type { DiskFormat, Warning } from "../formats/disk-format.ts";
 import { FormatError } from "../formats/errors.ts";
 import { raw } from "../formats/raw.ts";
 import { detectFormat, diskFormats } from "../formats/registry.ts";
+import { openMember } from "./archive-file.ts";
+import { openMemberStream } from "./archive-stream.ts";
+import { FileStream } from "./file-stream.ts";
 import { PeekedStream } from "./peeked-stream.ts";
 import type { RandomAccess } from "./random-access.ts";
 
@@ -23,12 +28,15 @@ export interface UnwrapOptions extends DecodeOptions {
   readonly format: DiskFormat["name"] | undefined;
   /** The archive member that was named. */
   readonly member: string | undefined;
+  /** False: a tar is a raw disk like any other file, as CDI's importer has it. */
+  readonly archives: boolean;
 }
 
 /** A disk image without its wrappers: either a file, or a stream that passes once. */
 export interface Unwrapped {
   /** From the outside in: `gzip`, `tar`. */
   readonly wrappers: readonly string[];
+  readonly warnings: readonly Warning[];
   readonly format: DiskFormat;
   /** The first bytes of the image itself. */
   readonly head: Uint8Array;
@@ -37,17 +45,34 @@ export interface Unwrapped {
 }
 
 /** @throws FormatError, SourceError */
-export async function unwrapFile(file: RandomAccess, stream: () => ByteStream, options: UnwrapOptions): Promise<Unwrapped> {
-  const head = new Uint8Array(Math.min(HEAD_LENGTH, file.size));
-  file.readAt(head, 0);
-  const tail = new Uint8Array(Math.min(TAIL_LENGTH, file.size));
-  file.readAt(tail, file.size - tail.length);
-  const codec = detectCodec(head);
-  if (codec !== undefined && detectFormat(head, undefined) === raw) {
-    const unwrapped = await unwrapStream(codec.decode(stream(), options), options, [codec.name]);
-    return unwrapped;
+export async function unwrapFile(outer: RandomAccess, options: UnwrapOptions): Promise<Unwrapped> {
+  const wrappers: string[] = [];
+  const warnings: Warning[] = [];
+  let file = outer;
+  for (;;) {
+    const head = new Uint8Array(Math.min(HEAD_LENGTH, file.size));
+    file.readAt(head, 0);
+    const wrapper = detectWrapper(head, options);
+    if (wrapper === undefined) {
+      const tail = new Uint8Array(Math.min(TAIL_LENGTH, file.size));
+      file.readAt(tail, file.size - tail.length);
+      const format = chooseFormat(options, head, tail);
+      return { wrappers, warnings, format, head, file, stream: undefined };
+    }
+    addWrapper(wrappers, wrapper);
+    if (wrapper.kind === "codec") {
+      const stream = wrapper.codec.decode(new FileStream(file), options);
+      const inner = await unwrapStream(stream, options, wrappers);
+      return { ...inner, warnings: [...warnings, ...inner.warnings] };
+    }
+    const member = openMember(wrapper.archive, file, options.member);
+    warnings.push(...member.warnings);
+    if (member.checkedStream !== undefined) {
+      const inner = await unwrapStream(member.checkedStream, options, wrappers);
+      return { ...inner, warnings: [...warnings, ...inner.warnings] };
+    }
+    file = member.file;
   }
-  return { wrappers: [], format: chooseFormat(options, head, tail), head, file, stream: undefined };
 }
 
 /** @throws FormatError, SourceError */
@@ -60,14 +85,37 @@ export async function unwrapStream(
   let bytes = outer;
   for (;;) {
     const { head, stream } = await PeekedStream.peek(bytes, HEAD_LENGTH);
-    const codec = detectFormat(head, undefined) === raw ? detectCodec(head) : undefined;
-    if (codec === undefined) {
-      return { wrappers, format: chooseFormat(options, head, undefined), head, file: undefined, stream };
+    const wrapper = detectWrapper(head, options);
+    if (wrapper === undefined) {
+      const format = chooseFormat(options, head, undefined);
+      return { wrappers, warnings: [], format, head, file: undefined, stream };
     }
-    checkDepth(wrappers);
-    wrappers.push(codec.name);
-    bytes = codec.decode(stream, options);
+    addWrapper(wrappers, wrapper);
+    if (wrapper.kind === "codec") bytes = wrapper.codec.decode(stream, options);
+    else bytes = await openMemberStream(wrapper.archive, stream, options.member);
   }
+}
+
+type Wrapper =
+  | { readonly kind: "codec"; readonly codec: Codec }
+  | { readonly kind: "archive"; readonly archive: Archive };
+
+/** A disk format's magic comes first: nothing that is a disk is unwrapped. */
+function detectWrapper(head: Uint8Array, options: UnwrapOptions): Wrapper | undefined {
+  if (detectFormat(head, undefined) !== raw) return undefined;
+  const codec = detectCodec(head);
+  if (codec !== undefined) return { kind: "codec", codec };
+  const archive = options.archives ? detectArchive(head) : undefined;
+  return archive === undefined ? undefined : { kind: "archive", archive };
+}
+
+function addWrapper(wrappers: string[], wrapper: Wrapper): void {
+  if (wrappers.length === MAX_WRAPPERS) {
+    throw new FormatError("FORMAT_OUT_OF_BOUNDS", `the image is wrapped more than ${MAX_WRAPPERS} times`, {
+      context: { wrappers: [...wrappers] },
+    });
+  }
+  wrappers.push(wrapper.kind === "codec" ? wrapper.codec.name : wrapper.archive.name);
 }
 
 function chooseFormat(options: UnwrapOptions, head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
@@ -79,11 +127,4 @@ function chooseFormat(options: UnwrapOptions, head: Uint8Array, tail: Uint8Array
     throw new FormatError("FORMAT_UNRECOGNISED", `the image is not ${options.format}: it looks like ${found}`);
   }
   return named;
-}
-
-function checkDepth(wrappers: readonly string[]): void {
-  if (wrappers.length < MAX_WRAPPERS) return;
-  throw new FormatError("FORMAT_OUT_OF_BOUNDS", `the image is wrapped more than ${MAX_WRAPPERS} times`, {
-    context: { wrappers },
-  });
 }

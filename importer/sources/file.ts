@@ -2,11 +2,10 @@
  * A file, a block device, or anything else that has a path. A pipe or a character device passes once.
  */
 import fs from "node:fs";
-import type { ByteStream } from "../../formats/byte-stream.ts";
 import { SourceError } from "../errors.ts";
+import { FileStream } from "../file-stream.ts";
 import { deviceSize } from "../kernel.ts";
 import { openRandomAccess } from "../random-access.ts";
-import type { RandomAccess } from "../random-access.ts";
 import { DescriptorStream } from "./descriptor-stream.ts";
 import type { Source } from "./source.ts";
 
@@ -51,23 +50,4 @@ function describe(path: string, fd: number): Source {
 function passingSource(path: string, fd: number): Source {
   const stream = new DescriptorStream(fd, path);
   return { name: path, path: undefined, size: undefined, file: undefined, stream: () => stream, close: () => stream.close() };
-}
-
-class FileStream implements ByteStream {
-  readonly #file: RandomAccess;
-  #position = 0;
-
-  constructor(file: RandomAccess) {
-    this.#file = file;
-  }
-
-  read(into: Uint8Array): number {
-    const count = this.#file.readAt(into, this.#position);
-    this.#position += count;
-    return count;
-  }
-
-  close(): void {
-    // The source owns the descriptor.
-  }
 }

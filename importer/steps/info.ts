@@ -25,13 +25,15 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     memoryLimit: options.memoryLimit,
     format: options.format,
     member: options.member,
+    archives: true,
   };
   // A checksum is over the bytes as they are stored, so they pass as a stream.
   const unwrapped =
     source.file === undefined || options.checksum !== undefined
       ? await unwrapStream(countedStream(run), unwrapping)
-      : await unwrapFile(source.file, () => countedStream(run), unwrapping);
+      : await unwrapFile(source.file, unwrapping);
   run.unwrapped = unwrapped;
+  run.warnings.push(...unwrapped.warnings);
   if (unwrapped.file !== undefined) {
     setImage(run, driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
     return "random-access";

@@ -77,7 +77,10 @@ export function extentBytes(extent: Extent, file: Uint8Array): Uint8Array {
 function decode(encoding: "deflate" | "zlib" | "zstd" | "vmdk-grain", bytes: Uint8Array): Uint8Array {
   if (encoding === "deflate") return zlib.inflateRawSync(bytes, { finishFlush: zlib.constants.Z_SYNC_FLUSH });
   if (encoding === "zlib") return zlib.inflateSync(bytes, { finishFlush: zlib.constants.Z_SYNC_FLUSH });
-  if (encoding === "zstd") return zlib.zstdDecompressSync(bytes);
+  if (encoding === "zstd") {
+    // What follows the frame in its last sector is not ours.
+    return zlib.zstdDecompressSync(bytes, { finishFlush: zlib.constants.ZSTD_e_continue });
+  }
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(8, true);
   return zlib.inflateSync(bytes.subarray(12, 12 + length));
 }
@@ -98,8 +101,8 @@ export interface Scanned {
 }
 
 /** The whole disk through a single pass, with the bytes that a stream's driver would have had to hold counted. */
-export function scanDisk(format: DiskFormat, file: Uint8Array, hostSize: number | undefined = file.length): Scanned {
-  const image = parse(file, format.open(hostSize));
+export function scanDisk(format: DiskFormat, file: Uint8Array, ...hostSize: [number | undefined] | []): Scanned {
+  const image = parse(file, format.open(hostSize.length === 0 ? file.length : hostSize[0]));
   const scan = image.scan();
   const pieces: Extent[] = [];
   const needs: Need[] = [];

@@ -1,0 +1,182 @@
+/**
+ * Finds the disk in an archive that passes once, and gives its content as a stream.
+ *
+ * A member is taken when it comes by; whether it really was the disk shows only at the archive's end, so the stream does not
+ * end before the archive has: its last `read` walks the rest, checks the choice and the manifest, and throws if they do not
+ * hold. A first file that does not look like a disk is kept in memory while it is small, in case nothing better comes.
+ */
+import type { Archive, Member } from "../formats/archives/archive.ts";
+import { checkDigest, MemberChoice } from "../formats/archives/choose-member.ts";
+import type { ChosenMember } from "../formats/archives/choose-member.ts";
+import { startsAsDisk } from "../formats/archives/starts-as-disk.ts";
+import type { ByteStream } from "../formats/byte-stream.ts";
+import { HEAD_LENGTH } from "../formats/disk-format.ts";
+import { FormatError } from "../formats/errors.ts";
+import { checkAnswer, checkNeed } from "./drive-parser.ts";
+import { hashBytes, MemberDigests } from "./member-digests.ts";
+import { StreamWindow } from "./stream-window.ts";
+
+/** A file that is the disk only for want of a better one waits in memory up to this size; a larger one is taken at once. */
+const MAX_KEPT_MEMBER = 8 * 1024 * 1024;
+
+/** @throws FormatError as MemberChoice and the archive do, here or from the stream's `read` */
+export async function openMemberStream(
+  archive: Archive,
+  outer: ByteStream,
+  wanted: string | undefined,
+): Promise<ByteStream> {
+  const walker = new ArchiveWalker(archive, new StreamWindow(outer), wanted);
+  const member = await walker.untilTaken();
+  return new MemberStream(walker, member);
+}
+
+class ArchiveWalker {
+  readonly window: StreamWindow;
+  readonly #choice: MemberChoice;
+  readonly #members: ReturnType<Archive["members"]>;
+  /** The small file that waits. */
+  #kept: { readonly member: Member; readonly bytes: Uint8Array } | undefined;
+  #next: Uint8Array | undefined;
+
+  constructor(archive: Archive, window: StreamWindow, wanted: string | undefined) {
+    this.window = window;
+    this.#members = archive.members();
+    this.#choice = new MemberChoice({ member: wanted, startsAsDisk, hash: hashBytes });
+  }
+
+  /** Walks until a member is to be read; undefined: the archive has ended, and the one that waited is it. */
+  async untilTaken(): Promise<Member | undefined> {
+    for (;;) {
+      const member = await this.#nextMember();
+      if (member === undefined) return undefined;
+      const verdict = this.#choice.consider(member, await this.#head(member));
+      if (verdict === "read") this.#choice.learn(member.name, await this.readAll(member));
+      const keeps = verdict === "maybe" && member.size <= MAX_KEPT_MEMBER;
+      if (keeps) this.#kept = { member, bytes: await this.readAll(member) };
+      if (verdict === "take" || (verdict === "maybe" && !keeps)) {
+        this.#kept = undefined;
+        return member;
+      }
+    }
+  }
+
+  /** Walks to the end of the archive and of the stream. */
+  async rest(): Promise<ChosenMember> {
+    while ((await this.untilTaken()) !== undefined);
+    const chosen = this.#choice.finish();
+    await this.window.drain();
+    if (!chosen.stands) throw this.#choice.tooLate(chosen);
+    return chosen;
+  }
+
+  get digestsWanted(): MemberChoice["digestsWanted"] {
+    return this.#choice.digestsWanted;
+  }
+
+  get keptBytes(): Uint8Array {
+    return this.#kept?.bytes ?? new Uint8Array(0);
+  }
+
+  /** All of a member's content; its size was compared with a limit. */
+  async readAll(member: Member): Promise<Uint8Array> {
+    const bytes = new Uint8Array(member.size);
+    for (const { offset, length, hostOffset } of member.extents) {
+      const part = await this.window.peek(hostOffset, length);
+      if (part.length < length) throw truncated(member);
+      bytes.set(part, offset);
+    }
+    return bytes;
+  }
+
+  async #nextMember(): Promise<Member | undefined> {
+    for (;;) {
+      const step = this.#next === undefined ? this.#members.next() : this.#members.next(this.#next);
+      this.#next = undefined;
+      if (step.done === true) return undefined;
+      if ("extents" in step.value) return step.value;
+      const need = step.value;
+      checkNeed(need);
+      this.#next = await this.window.peek(need.offset, need.length);
+      checkAnswer(need, this.#next.length);
+    }
+  }
+
+  /** The first bytes of the content, without passing them. */
+  async #head(member: Member): Promise<Uint8Array> {
+    const head = new Uint8Array(Math.min(HEAD_LENGTH, member.size));
+    const [first] = member.extents;
+    if (first === undefined) return head;
+    const stored = await this.window.peek(first.hostOffset, HEAD_LENGTH);
+    for (const { offset, length, hostOffset } of member.extents) {
+      const from = hostOffset - first.hostOffset;
+      if (offset >= head.length || from >= stored.length) break;
+      head.set(stored.subarray(from, Math.min(from + length, from + head.length - offset)), offset);
+    }
+    return head;
+  }
+}
+
+class MemberStream implements ByteStream {
+  readonly #walker: ArchiveWalker;
+  readonly #member: Member | undefined;
+  readonly #digests: MemberDigests;
+  #position = 0;
+  #extent = 0;
+  #ended = false;
+
+  constructor(walker: ArchiveWalker, member: Member | undefined) {
+    this.#walker = walker;
+    this.#member = member;
+    this.#digests = new MemberDigests(walker.digestsWanted);
+  }
+
+  async read(into: Uint8Array): Promise<number> {
+    const count = this.#member === undefined ? this.#readKept(into) : await this.#readMember(this.#member, into);
+    if (count > 0) {
+      this.#digests.update(into.subarray(0, count));
+      this.#position += count;
+    } else if (!this.#ended) {
+      this.#ended = true;
+      const chosen = await this.#walker.rest();
+      checkDigest(chosen, this.#digests.finish());
+    }
+    return count;
+  }
+
+  close(): void | Promise<void> {
+    return this.#walker.window.close();
+  }
+
+  #readKept(into: Uint8Array): number {
+    const bytes = this.#walker.keptBytes;
+    const count = Math.min(into.length, bytes.length - this.#position);
+    into.set(bytes.subarray(this.#position, this.#position + count));
+    return count;
+  }
+
+  async #readMember(member: Member, into: Uint8Array): Promise<number> {
+    const left = member.size - this.#position;
+    if (left === 0 || into.length === 0) return 0;
+    let extent = member.extents[this.#extent];
+    if (extent !== undefined && extent.offset + extent.length <= this.#position) {
+      this.#extent += 1;
+      extent = member.extents[this.#extent];
+    }
+    if (extent === undefined || extent.offset > this.#position) {
+      const zeros = Math.min(into.length, left, (extent?.offset ?? Infinity) - this.#position);
+      into.fill(0, 0, zeros);
+      return zeros;
+    }
+    const within = this.#position - extent.offset;
+    await this.#walker.window.skipTo(extent.hostOffset + within);
+    const count = await this.#walker.window.read(into.subarray(0, Math.min(into.length, extent.length - within)));
+    if (count === 0) throw truncated(member);
+    return count;
+  }
+}
+
+function truncated(member: Member): FormatError {
+  return new FormatError("FORMAT_CORRUPT", `the archive ends inside its member "${member.name.slice(0, 200)}"`, {
+    remedy: "It is probably truncated; fetch it again.",
+  });
+}
