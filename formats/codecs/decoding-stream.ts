@@ -25,7 +25,7 @@ export class DecodingStream implements ByteStream {
   #wantsInput = true;
   #ended = false;
   #closed = false;
-  #failure: unknown;
+  #failure: { readonly error: unknown } | undefined;
 
   /** @param decoder made without work; native state is allocated by its first `run` */
   constructor(input: ByteStream, decoder: Decoder) {
@@ -58,7 +58,6 @@ export class DecodingStream implements ByteStream {
     try {
       let turn: number | undefined | Promise<number | undefined> = first;
       for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- one piece of input after the other
         const answer = typeof turn === "object" ? await turn : turn;
         this.#assertReadable();
         if (answer !== undefined) return answer;
@@ -93,13 +92,13 @@ export class DecodingStream implements ByteStream {
   }
 
   #assertReadable(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#closed) throw new Error("the stream was closed while it was read");
   }
 
   #fail(error: unknown): unknown {
-    this.#failure ??= error;
+    this.#failure ??= { error };
     this.#decoder.close();
-    return this.#failure;
+    return this.#failure.error;
   }
 }

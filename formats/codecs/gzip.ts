@@ -71,7 +71,7 @@ class GzipDecoder implements Decoder {
   async #later(inflater: Inflater, window: InputWindow, into: Uint8Array, pending: Promise<number>): Promise<number> {
     const produced = await pending;
     this.#account(inflater, window, into, produced);
-    return produced > 0 || !inflater.done ? produced : this.run(window, into);
+    return produced > 0 || !inflater.done ? produced : await this.run(window, into);
   }
 
   #account(inflater: Inflater, window: InputWindow, into: Uint8Array, produced: number): void {

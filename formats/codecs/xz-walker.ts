@@ -138,7 +138,12 @@ function* skip(length: number): Walk<void> {
 /** @param header the block header without its first byte, `size` */
 function readBlockHeader(size: number, header: Uint8Array, checkId: number): XzBlock {
   const crcAt = header.length - 4;
-  checkCrc(header.subarray(0, crcAt), viewOf(header).getUint32(crcAt, true), "block header", crc32(Uint8Array.of(size)));
+  checkCrc(
+    header.subarray(0, crcAt),
+    viewOf(header).getUint32(crcAt, true),
+    "block header",
+    crc32(Uint8Array.of(size)),
+  );
   const flags = header[0] ?? 0;
   if ((flags & 0x3c) !== 0) throw unsupported("an xz block header has unknown flags");
   const fields = new FieldReader(header.subarray(1, crcAt));
@@ -182,7 +187,8 @@ class FieldReader {
 
 function dictionaryLengthOf(properties: Uint8Array): number {
   const bits = properties[0];
-  if (properties.length !== 1 || bits === undefined || bits > 40) throw corrupt("the LZMA2 properties of an xz block are invalid");
+  if (properties.length !== 1 || bits === undefined || bits > 40)
+    throw corrupt("the LZMA2 properties of an xz block are invalid");
   return bits === 40 ? 0xffff_ffff : (2 + (bits % 2)) * 2 ** (Math.floor(bits / 2) + 11);
 }
 

@@ -178,5 +178,8 @@ function notAFrame(magic: number): FormatError {
       remedy: "Decompress it first with lz4 -d.",
     });
   }
-  return new FormatError("FORMAT_CORRUPT", `no zstd frame begins with ${hex(magic)}: there is junk between or after frames`);
+  return new FormatError(
+    "FORMAT_CORRUPT",
+    `no zstd frame begins with ${hex(magic)}: there is junk between or after frames`,
+  );
 }

@@ -76,7 +76,7 @@ class ZstdDecoder implements Decoder {
   ): Promise<number> {
     const produced = await pending;
     this.#account(decoder, frame, window, produced);
-    return produced > 0 || !decoder.done ? produced : this.run(window, into);
+    return produced > 0 || !decoder.done ? produced : await this.run(window, into);
   }
 
   #account(decoder: FrameDecoder, frame: ZstdFrame, window: InputWindow, produced: number): void {

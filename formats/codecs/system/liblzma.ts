@@ -109,6 +109,20 @@ class LiblzmaStream implements Decoder {
   }
 
   run(window: InputWindow, into: Uint8Array): number {
+    for (;;) {
+      const produced = this.#step(window, into);
+      // liblzma says that it cannot go on only when it is asked a second time.
+      if (produced > 0 || this.finished || !window.ended) return produced;
+    }
+  }
+
+  close(): void {
+    if (this.#isOpen) this.#functions.end(this.#stream);
+    this.#isOpen = false;
+    this.#isClosed = true;
+  }
+
+  #step(window: InputWindow, into: Uint8Array): number {
     if (this.#isClosed) throw new Error("an xz decoder was used after it was freed");
     if (!this.#isOpen) this.#open();
     const fields = this.#fields;
@@ -127,12 +141,6 @@ class LiblzmaStream implements Decoder {
     else if (status === LZMA_BUF_ERROR && !window.ended) return produced; // it only wants input
     else if (status !== LZMA_OK) throw this.#failure(status);
     return produced;
-  }
-
-  close(): void {
-    if (this.#isOpen) this.#functions.end(this.#stream);
-    this.#isOpen = false;
-    this.#isClosed = true;
   }
 
   #open(): void {
