@@ -5,7 +5,7 @@
  * so a stream's driver need not keep it. Only a courtesy: whatever looks wrong is left out, and nothing fails because of
  * a refcount.
  */
-import { KIB, MIB, viewOf } from "../bytes.ts";
+import { MIB, viewOf } from "../bytes.ts";
 import type { Need } from "../disk-format.ts";
 import type { Geometry } from "./geometry.ts";
 import { TWO_32 } from "./host-cluster.ts";
@@ -13,7 +13,7 @@ import { TWO_32 } from "./host-cluster.ts";
 type Passing = Generator<Need, void, Uint8Array | undefined>;
 
 const MAX_TABLE_LENGTH = 8 * MIB; // QEMU's limit
-const PIECE_LENGTH = 64 * KIB;
+const PIECE_LENGTH = MIB;
 
 /** Where the refcount table lies, as the header says; not checked by whoever sets it. */
 export interface RefcountTable {

@@ -16,7 +16,7 @@ function refusal(image: Uint8Array): FormatError {
     assert.ok(error instanceof FormatError, String(error));
     return error;
   }
-  assert.fail("the image was opened");
+  throw new assert.AssertionError({ message: "the image was opened" });
 }
 
 function assertRefused(image: Uint8Array, code: FormatErrorCode, message: RegExp): void {
