@@ -60,6 +60,9 @@ const STEPS: { readonly [P in Exclude<Phase, "Complete">]: (run: Run) => Promise
 /** How long a step may take to notice that everything it uses is closed. */
 const STOP_GRACE_MS = 2000;
 
+/** An image file below this is converted by the main thread alone: starting others takes 50 ms, and half the memory. */
+const SMALL_IMAGE = 8 * 1024 * 1024;
+
 export class DataProcessor {
   readonly #run: Run;
   readonly #phases: PhaseRecord[] = [];
@@ -108,7 +111,7 @@ export class DataProcessor {
     while (this.#phase !== "Complete") {
       const phase = this.#phase;
       const started = performance.now();
-      if (phase === "Transfer" || (phase === "Convert" && this.#run.pool === undefined)) this.#begin();
+      if (this.#run.pool === undefined && phase !== "Info") await this.#begin();
       const outcome = await STEPS[phase](this.#run);
       this.#phases.push({ phase, outcome, seconds: (performance.now() - started) / 1000 });
       this.#phase = nextPhase(phase, outcome as never);
@@ -119,20 +122,33 @@ export class DataProcessor {
   }
 
   /** The image is known, nothing is written yet: sizes are compared and the threads started. */
-  #begin(): void {
+  async #begin(): Promise<void> {
     const run = this.#run;
     run.target.begin(run.virtualSize === undefined ? undefined : finalSize(run, run.virtualSize));
     run.zeros = new ZeroRanges(run.target);
+    const zeroedFirst = await this.#zeroFirst(run.zeros);
     run.pool = openJobPool(
       {
         read: run.unwrapped?.file?.spec,
         slab: run.stream?.slab,
         writer: run.target.writer,
-        startsZeroed: run.target.startsZeroed,
+        startsZeroed: run.target.startsZeroed || zeroedFirst,
         decoders: run.options.decoders,
       },
-      run.options.threads,
+      run.unwrapped?.file !== undefined && run.unwrapped.file.size < SMALL_IMAGE ? 1 : run.options.threads,
     );
+  }
+
+  /**
+   * A scan does not mention the holes of its disk, so a device is zeroed as a whole before a stream is poured into it.
+   * Not so raw: it has none, and its size may be unknown.
+   * @returns whether the target reads as zeros now
+   */
+  async #zeroFirst(zeros: ZeroRanges): Promise<boolean> {
+    const { stream, virtualSize, target } = this.#run;
+    if (stream === undefined || virtualSize === undefined || target.startsZeroed) return false;
+    await zeros.zeroFirst(virtualSize);
+    return true;
   }
 
   async #closeWorkers(): Promise<void> {

@@ -27,6 +27,7 @@ export async function copyDisk(image: DiskImage, file: RandomAccess, outlet: Dis
         plan(part, planner, outlet);
       }
     }
+    await outlet.settle();
   }
   await runBatch(planner, outlet);
   await outlet.pool.drain();
@@ -39,5 +40,6 @@ function plan(extent: Extent, planner: JobPlanner, outlet: DiskOutlet): void {
 }
 
 async function runBatch(planner: JobPlanner, outlet: DiskOutlet): Promise<void> {
+  await outlet.settle();
   for (const job of planner.jobs()) await outlet.pool.submit(job, (result) => outlet.jobDone(result));
 }

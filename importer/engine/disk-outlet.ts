@@ -14,12 +14,15 @@ export interface DiskOutlet {
   inline(bytes: Uint8Array, offset: number): void;
   /** A job's end: it may have found zeros that the target must be told of. */
   jobDone(result: JobResult): void;
+  /** A good moment to zero what was gathered: called between batches. */
+  settle(): Promise<void>;
 }
 
 export function diskOutlet(target: Target, pool: JobPool, zeros: ZeroRanges): DiskOutlet {
   return {
     pool,
     zero: (offset, length) => zeros.add(offset, length),
+    settle: () => zeros.settle(),
     inline: (bytes, offset) => target.writeAt(bytes, offset),
     jobDone: ({ zeroRanges }) => {
       for (let i = 0; i < zeroRanges.length; i += 2) zeros.add(zeroRanges[i] ?? 0, zeroRanges[i + 1] ?? 0);

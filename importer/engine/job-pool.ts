@@ -6,6 +6,7 @@
 import { Worker } from "node:worker_threads";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { performance } from "node:perf_hooks";
+import { Interrupted } from "../errors.ts";
 import { Counters, sumTotals } from "./counters.ts";
 import type { Totals } from "./counters.ts";
 import { JobExecutor } from "./executor.ts";
@@ -44,12 +45,14 @@ export function openJobPool(spec: PoolSpec, threads: number): JobPool {
 class OwnThread implements JobPool {
   readonly #executor: JobExecutor;
   #lastTurn = performance.now();
+  #closed = false;
 
   constructor(spec: PoolSpec) {
     this.#executor = new JobExecutor({ ...spec, counters: new Counters().shared });
   }
 
   async submit(job: Job, done?: (result: JobResult) => void): Promise<void> {
+    if (this.#closed) throw new Interrupted();
     const result = this.#executor.run(job);
     done?.(result);
     const now = performance.now();
@@ -71,7 +74,8 @@ class OwnThread implements JobPool {
   }
 
   close(): Promise<void> {
-    this.#executor.close();
+    if (!this.#closed) this.#executor.close();
+    this.#closed = true;
     return Promise.resolve();
   }
 }
@@ -130,6 +134,7 @@ class WorkerPool implements JobPool {
   }
 
   async close(): Promise<void> {
+    this.#fail(new Interrupted());
     await Promise.all(this.#slots.map((slot) => slot.worker.terminate()));
   }
 

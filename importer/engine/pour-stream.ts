@@ -113,6 +113,7 @@ export class StreamPour {
     } else {
       for (const extent of value) await this.#place(extent);
       await this.#send();
+      await this.#out.settle();
       this.#step = this.#scan.next();
     }
     return false;

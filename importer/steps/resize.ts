@@ -7,16 +7,16 @@ import type { Outcome } from "../phases.ts";
 import { must } from "../run.ts";
 import type { Run } from "../run.ts";
 
-export function resize(run: Run): Promise<Outcome<"Resize">> {
+export async function resize(run: Run): Promise<Outcome<"Resize">> {
   const virtualSize = must(run.virtualSize, "the virtual size");
   const size = finalSize(run, virtualSize);
   const zeros = must(run.zeros, "the zeros");
   // A device's last sector may be longer than the disk's: what is past the disk in it is padding.
   const end = alignUp(size, run.target.sectorSize);
   if (end > virtualSize) zeros.add(virtualSize, end - virtualSize);
-  zeros.apply();
+  await zeros.apply();
   run.target.resize(size);
-  return Promise.resolve("resized");
+  return "resized";
 }
 
 /** @throws UsageError where --size would cut the disk */

@@ -6,6 +6,9 @@
  * a window ago, sends what is dirty now, and drops what is clean from the cache. The others go on meanwhile until they have
  * completed the next window, and then wait for it. So at most three windows are dirty or under way, whatever the number of
  * threads.
+ *
+ * Measured, 1 GiB into a file of a local ext4, flush included, three rounds: 2.0 to 4.0 s without, at most 1024 MiB dirty;
+ * 1.9 to 2.7 s with sync_file_range, at most 112 MiB dirty; 2.7 to 3.4 s with fdatasync.
  */
 import fs from "node:fs";
 import { MIB } from "../../formats/bytes.ts";

@@ -52,6 +52,7 @@ export function memoryDisk(slab: SharedArrayBuffer, delay = 3): MemoryDisk {
     zero: () => undefined,
     inline: (bytes, offset) => void pieces.push([offset, Uint8Array.from(bytes)]),
     jobDone: () => undefined,
+    settle: () => Promise.resolve(),
   };
   return {
     outlet,
