@@ -9,7 +9,7 @@ import type { ConvertResult } from "./convert.ts";
 export function summaryText(report: Report, result: ConvertResult): string {
   const unwrapped = [...report.wrappers, report.format].join(" → ");
   const lines = [
-    `${result.target}: ${showBytes(report.virtualSize)} disk from ${result.source} (${unwrapped}) in ${result.seconds.toFixed(2)} s`,
+    `${result.target.replace(/:$/, "")}: ${showBytes(report.virtualSize)} disk from ${result.source} (${unwrapped}) in ${result.seconds.toFixed(2)} s`,
     `  read ${showBytes(report.bytesRead)}, wrote ${showBytes(report.bytesWritten)}, zeros ${showBytes(report.bytesZeroed)}, peak memory ${showBytes(result.maxRssBytes)}`,
     `  ${report.phases.map(({ phase, seconds }) => `${phase} ${seconds.toFixed(2)} s`).join(" · ")}`,
     `  threads spent: ${stages(report)}`,
