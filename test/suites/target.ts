@@ -17,7 +17,7 @@ export const DISK_SIZE = 8 * MIB;
 export interface OpenedPlace {
   readonly target: Target;
   /** What is there once the target is closed: DISK_SIZE bytes, or undefined where there is nothing. */
-  read(): Buffer | undefined;
+  readonly read: () => Buffer | undefined;
 }
 
 export interface PlaceOptions {

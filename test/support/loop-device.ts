@@ -34,10 +34,30 @@ export async function withLoopDevice<T>(options: LoopDeviceOptions, body: Body<T
   });
 }
 
+/**
+ * Tells the kernel of a partition of `device`, without a table on it. It goes when the device is detached.
+ * @param start,length bytes
+ * @returns its path
+ */
+export function addPartition(device: string, number: number, start: number, length: number): string {
+  // addpart is in util-linux, which every Debian has.
+  execFileSync("addpart", [device, String(number), String(start / 512), String(length / 512)]);
+  return `${device}p${number}`;
+}
+
 /** Calls `body` with the folder that a tmpfs of `size` bytes is mounted on. */
 export async function withTmpfs<T>(size: number, body: (folder: string) => T | Promise<T>): Promise<T> {
+  return await withMount(["-t", "tmpfs", "-o", `size=${size}`, "tmpfs"], body);
+}
+
+/** Calls `body` with the folder that a ramfs is mounted on: a filesystem that refuses O_DIRECT. */
+export async function withRamfs<T>(body: (folder: string) => T | Promise<T>): Promise<T> {
+  return await withMount(["-t", "ramfs", "ramfs"], body);
+}
+
+async function withMount<T>(what: readonly string[], body: (folder: string) => T | Promise<T>): Promise<T> {
   return await withFolder(async (folder) => {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder]);
+    execFileSync("mount", [...what, folder]);
     try {
       return await body(folder);
     } finally {
@@ -63,14 +83,7 @@ async function withFilesystem<T>(
 ): Promise<T> {
   return await withLoopDevice({ size, fill: "zeros" }, async (device) => {
     execFileSync("mke2fs", ["-q", "-F", ...format, device]);
-    return await withFolder(async (folder) => {
-      execFileSync("mount", [device, folder]);
-      try {
-        return await body(folder, device);
-      } finally {
-        execFileSync("umount", [folder]);
-      }
-    });
+    return await withMount([device], (folder) => body(folder, device));
   });
 }
 
@@ -94,6 +107,6 @@ function fill(file: string, options: LoopDeviceOptions): void {
 }
 
 function attach(file: string, sectorSize: number): string {
-  const args = ["--find", "--show", "--sector-size", String(sectorSize), file];
+  const args = ["--find", "--show", "--partscan", "--sector-size", String(sectorSize), file];
   return execFileSync("losetup", args, { encoding: "utf8" }).trim();
 }

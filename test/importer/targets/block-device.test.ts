@@ -55,6 +55,20 @@ for (const sectorSize of [512, 4096] as const) {
       });
     });
 
+    it("sends the device nothing but whole sectors", { skip: requireTools("strace") }, async () => {
+      await withLoopDevice({ size: DISK_SIZE, sectorSize }, async (device) => {
+        const calls = await withFolder((folder) => traceWrites(device, `${folder}/log`));
+        assert.ok(calls.length > 10, `${calls.length} writes`);
+        for (const [length, offset] of calls) {
+          assert.equal(length % sectorSize, 0, `${length} bytes at ${offset}`);
+          assert.equal(offset % sectorSize, 0, `${length} bytes at ${offset}`);
+        }
+        // The first MiB, zeroed at the start, comes last and in one piece.
+        assert.deepEqual(calls.at(-1), [MIB, 0]);
+        assert.equal(calls.slice(0, -1).filter(([, offset]) => offset < MIB).length, 1);
+      });
+    });
+
     it("writes its first MiB last", async () => {
       await withLoopDevice({ size: DISK_SIZE, sectorSize }, (device) => {
         const target = openTarget(device);
@@ -177,6 +191,22 @@ describe("block device target in use", { skip: skipMounts }, () => {
     });
   });
 });
+
+/** Length and offset of every positioned write that pouring the suite's disk takes, in order. */
+function traceWrites(device: string, log: string): (readonly [length: number, offset: number])[] {
+  const moduleOf = (name: string): string => JSON.stringify(new URL(name, import.meta.url).href);
+  const script = `
+    const { openTarget } = await import(${moduleOf("../../../importer/targets/open-target.ts")});
+    const { pour } = await import(${moduleOf("../../suites/target.ts")});
+    pour(openTarget(${JSON.stringify(device)}, { kernelCalls: false }));`;
+  const args = ["-f", "-qq", "-e", "trace=pwrite64", "-s", "0", "-o", log, process.execPath];
+  execFileSync("strace", [...args, "--no-warnings", "--input-type=module", "-e", script]);
+  const text = fs.readFileSync(log, "latin1");
+  return [...text.matchAll(/pwrite64\(\d+, ""\.\.\., (\d+), (\d+)\) += \d+/g)].map((found) => [
+    Number(found[1]),
+    Number(found[2]),
+  ]);
+}
 
 function readDevice(device: string): Buffer {
   return fs.readFileSync(device);

@@ -5,11 +5,11 @@ import path from "node:path";
 import { describe, it } from "node:test";
 import { deviceUse } from "../../../importer/targets/device-use.ts";
 import { openTarget } from "../../../importer/targets/open-target.ts";
-import { withExt4, withFolder, withLoopDevice } from "../../support/loop-device.ts";
+import { addPartition, withExt4, withFolder, withLoopDevice } from "../../support/loop-device.ts";
 import { requireLoopDevices, requireTools } from "../../support/tools.ts";
 
 const MIB = 1024 * 1024;
-const skip = requireLoopDevices() || requireTools("mount", "umount", "mke2fs", "sfdisk");
+const skip = requireLoopDevices() || requireTools("mount", "umount", "mke2fs");
 
 describe("deviceUse", { skip }, () => {
   it("names the mount point, also one with a blank in it", async () => {
@@ -30,24 +30,27 @@ describe("deviceUse", { skip }, () => {
   });
 
   it("knows a disk by the partition of it that is mounted", async () => {
-    await withFolder((folder) => {
-      const image = path.join(folder, "disk.img");
-      fs.writeFileSync(image, "");
-      fs.truncateSync(image, 32 * MIB);
-      execFileSync("sfdisk", ["-q", image], { input: "label: dos\n,16MiB\n" });
-      const mounted = path.join(folder, "mounted");
-      fs.mkdirSync(mounted);
-      const disk = execFileSync("losetup", ["--find", "--show", "--partscan", image], { encoding: "utf8" }).trim();
-      try {
-        execFileSync("mke2fs", ["-q", "-F", `${disk}p1`]);
-        execFileSync("mount", [`${disk}p1`, mounted]);
+    await withLoopDevice({ size: 32 * MIB }, async (disk) => {
+      const partition = addPartition(disk, 1, MIB, 16 * MIB);
+      execFileSync("mke2fs", ["-q", "-F", partition]);
+      await withFolder((mounted) => {
+        execFileSync("mount", [partition, mounted]);
         try {
           assert.throws(() => openTarget(disk), { code: "TARGET_BUSY", message: new RegExp(`mounted at ${mounted}$`) });
         } finally {
           execFileSync("umount", [mounted]);
         }
-      } finally {
-        execFileSync("losetup", ["-d", disk]);
+      });
+    });
+  });
+
+  it("gives a partition's own size and sector, also from sysfs", async () => {
+    await withLoopDevice({ size: 32 * MIB, sectorSize: 4096 }, (disk) => {
+      const partition = addPartition(disk, 1, MIB, 16 * MIB);
+      for (const kernelCalls of [true, false]) {
+        const target = openTarget(partition, { kernelCalls });
+        assert.deepEqual([target.capacity, target.sectorSize], [16 * MIB, 4096]);
+        target.abort();
       }
     });
   });

@@ -51,10 +51,16 @@ interface Zeroed {
   readonly expected: Buffer;
 }
 
-async function zeroRange(
-  kernelFor: (calls: Calls) => Kernel | undefined,
-  { sectorSize = 512 as 512 | 4096, preallocate = false, start = START, length = LENGTH, times = 1 } = {},
-): Promise<Zeroed> {
+interface ZeroOptions {
+  readonly sectorSize?: 512 | 4096;
+  readonly preallocate?: boolean;
+  readonly start?: number;
+  readonly length?: number;
+  readonly times?: number;
+}
+
+async function zeroRange(kernelFor: (calls: Calls) => Kernel | undefined, options: ZeroOptions = {}): Promise<Zeroed> {
+  const { sectorSize = 512, preallocate = false, start = START, length = LENGTH, times = 1 } = options;
   return await withLoopDevice({ size: DISK_SIZE, sectorSize }, (device) => {
     const expected = fs.readFileSync(device);
     const fd = fs.openSync(device, fs.constants.O_RDWR | fs.constants.O_EXCL);

@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, it } from "node:test";
 import { openTarget } from "../../../importer/targets/open-target.ts";
 import type { TargetOptions } from "../../../importer/targets/open-target.ts";
-import { withExt2, withExt4, withFolder, withTmpfs } from "../../support/loop-device.ts";
+import { withExt2, withExt4, withFolder, withRamfs, withTmpfs } from "../../support/loop-device.ts";
 import { requireLoopDevices, requireRoot, requireTools } from "../../support/tools.ts";
 import { assertSame, describeTarget, DISK_SIZE, pour } from "../../suites/target.ts";
 
@@ -178,6 +178,18 @@ describe("file target", () => {
         fs.readdirSync(folder).filter((name) => name !== "lost+found"),
         [],
       );
+    });
+  });
+
+  it("is written through the cache, and says so, where O_DIRECT is refused", { skip: skipMounts }, async () => {
+    await withRamfs((folder) => {
+      const name = path.join(folder, "disk.raw");
+      const target = openTarget(name, { direct: true });
+      assert.equal(target.writer?.direct, false);
+      assert.match(target.notes.join(), /O_DIRECT/);
+      const disk = pour(target);
+      assertSame(fs.readFileSync(name), disk);
+      assert.deepEqual(fs.readdirSync(folder), ["disk.raw"]);
     });
   });
 

@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { isSameStorage } from "../../../importer/targets/same-file.ts";
-import { withFolder, withLoopDevice } from "../../support/loop-device.ts";
-import { requireLoopDevices, requireTools } from "../../support/tools.ts";
+import { addPartition, withFolder, withLoopDevice } from "../../support/loop-device.ts";
+import { requireLoopDevices } from "../../support/tools.ts";
 
 const MIB = 1024 * 1024;
 
@@ -50,21 +50,15 @@ describe("isSameStorage", () => {
 
   it(
     "takes a partition for a part of its disk, and two partitions for two things",
-    { skip: requireLoopDevices() || requireTools("sfdisk") },
+    { skip: requireLoopDevices() },
     async () => {
-      await withFolder((folder) => {
-        const image = path.join(folder, "disk.img");
-        fs.writeFileSync(image, "");
-        fs.truncateSync(image, 8 * MIB);
-        execFileSync("sfdisk", ["-q", image], { input: "label: dos\n,2MiB\n,2MiB\n" });
-        const disk = execFileSync("losetup", ["--find", "--show", "--partscan", image], { encoding: "utf8" }).trim();
-        try {
-          assertSameStorage(`${disk}p1`, disk, true);
-          assertSameStorage(`${disk}p1`, image, true);
-          assertSameStorage(`${disk}p1`, `${disk}p2`, false);
-        } finally {
-          execFileSync("losetup", ["-d", disk]);
-        }
+      await withLoopDevice({ size: 8 * MIB }, (disk, backing) => {
+        const first = addPartition(disk, 1, MIB, 2 * MIB);
+        const second = addPartition(disk, 2, 4 * MIB, 2 * MIB);
+        assertSameStorage(first, first, true);
+        assertSameStorage(first, disk, true);
+        assertSameStorage(first, backing, true);
+        assertSameStorage(first, second, false);
       });
     },
   );
