@@ -51,7 +51,6 @@ class IsalInflater implements Inflater {
   readonly #isal: Isal;
   readonly #state = new Uint8Array(new ArrayBuffer(STATE_LENGTH));
   readonly #fields = viewOf(this.#state);
-  #windowAddress: bigint | undefined;
 
   constructor(isal: Isal) {
     this.#isal = isal;
@@ -70,8 +69,8 @@ class IsalInflater implements Inflater {
   run(window: InputWindow, into: Uint8Array): number {
     const fields = this.#fields;
     const available = window.length;
-    this.#windowAddress ??= this.#isal.library.address(window.buffer);
-    fields.setBigUint64(NEXT_IN, this.#windowAddress + BigInt(window.start), true);
+    const windowAddress = this.#isal.library.address(window.buffer);
+    fields.setBigUint64(NEXT_IN, windowAddress + BigInt(window.start), true);
     fields.setUint32(AVAIL_IN, available, true);
     fields.setBigUint64(NEXT_OUT, this.#isal.library.address(into), true);
     fields.setUint32(AVAIL_OUT, into.length, true);

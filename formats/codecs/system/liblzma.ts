@@ -100,7 +100,6 @@ class LiblzmaStream implements Decoder {
   #dictionaryLength = 0;
   #isOpen = false;
   #isClosed = false;
-  #windowAddress: bigint | undefined;
 
   constructor(library: SystemLibrary, functions: Functions, memoryLimit: number) {
     this.#library = library;
@@ -127,8 +126,8 @@ class LiblzmaStream implements Decoder {
     if (!this.#isOpen) this.#open();
     const fields = this.#fields;
     const available = window.length;
-    this.#windowAddress ??= this.#library.address(window.buffer);
-    fields.setBigUint64(NEXT_IN, this.#windowAddress + BigInt(window.start), true);
+    const windowAddress = this.#library.address(window.buffer);
+    fields.setBigUint64(NEXT_IN, windowAddress + BigInt(window.start), true);
     fields.setUint32(AVAIL_IN, available, true);
     fields.setBigUint64(NEXT_OUT, this.#library.address(into), true);
     fields.setBigUint64(AVAIL_OUT, BigInt(into.length), true);

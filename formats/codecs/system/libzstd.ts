@@ -82,7 +82,6 @@ class LibzstdStream implements FrameDecoder {
   readonly #buffers = new Uint8Array(new ArrayBuffer(48));
   readonly #fields = viewOf(this.#buffers);
   readonly #buffersAddress: bigint;
-  #windowAddress: bigint | undefined;
 
   constructor(library: SystemLibrary, functions: Functions) {
     this.#library = library;
@@ -99,8 +98,8 @@ class LibzstdStream implements FrameDecoder {
   run(window: InputWindow, into: Uint8Array): number {
     if (this.#context === undefined) throw new Error("a zstd context was used after it was freed");
     const fields = this.#fields;
-    this.#windowAddress ??= this.#library.address(window.buffer);
-    fields.setBigUint64(INPUT, this.#windowAddress + BigInt(window.start), true);
+    const windowAddress = this.#library.address(window.buffer);
+    fields.setBigUint64(INPUT, windowAddress + BigInt(window.start), true);
     setSize(fields, INPUT + SIZE, window.length);
     setSize(fields, INPUT + POSITION, 0);
     fields.setBigUint64(OUTPUT, this.#library.address(into), true);
