@@ -111,6 +111,8 @@ class Run {
     if (this.isEmpty) return true;
     const start = item[ITEM.storedAt] ?? 0;
     const end = start + (item[ITEM.storedLength] ?? 0);
+    // Two extents may share bytes of the file, and the pieces of a long one come before the next extent's.
+    if (start < this.#start) return false;
     return start - this.#end <= MAX_GAP && Math.max(end, this.#end) - this.#start <= RUN_LENGTH;
   }
 
