@@ -35,18 +35,20 @@ export interface FileOptions {
 const DIRECT_BLOCK = 4096;
 
 /**
- * Creates the partial file of `name`, whose folder exists.
+ * Creates the partial file beside `place`, whose folder exists.
+ * @param name  as it is shown
+ * @param place absolute path that the disk gets at commit
  * @throws TargetError TARGET_BUSY, TARGET_DENIED, TARGET_NO_SPACE
  */
-export function openFileTarget(name: string, options: FileOptions): Target {
+export function openFileTarget(name: string, place: string, options: FileOptions): Target {
   const notes: string[] = [];
-  const partial = partialPath(name);
+  const partial = partialPath(place);
   const direct = options.direct && directNote(notes);
   try {
     const { fd, isDirect } = openPartial(partial, direct, options.kernel);
     if (direct && !isDirect)
       notes.push(`the filesystem of ${name} refuses O_DIRECT, so it is written through the page cache`);
-    return new FileTarget(name, partial, { ...options, direct: isDirect }, fd, notes);
+    return new FileTarget({ name, place, partial, fd }, { ...options, direct: isDirect }, notes);
   } catch (error) {
     throw toTargetError(error, "create", name);
   }
@@ -70,6 +72,13 @@ function openPartial(partial: string, direct: boolean, kernel: Kernel | undefine
   return { fd: createPartial(partial, kernel), isDirect: false };
 }
 
+interface OpenFile {
+  readonly name: string;
+  readonly place: string;
+  readonly partial: string;
+  readonly fd: number;
+}
+
 class FileTarget implements Target {
   readonly kind = "file";
   readonly name: string;
@@ -77,6 +86,7 @@ class FileTarget implements Target {
   readonly capacity = undefined;
   readonly writer: WriterSpec;
   readonly notes: string[];
+  readonly #place: string;
   readonly #partial: string;
   readonly #options: FileOptions;
   readonly #fd: number;
@@ -86,9 +96,10 @@ class FileTarget implements Target {
   #size: number | undefined;
   #open = true;
 
-  constructor(name: string, partial: string, options: FileOptions, fd: number, notes: string[]) {
+  constructor({ name, place, partial, fd }: OpenFile, options: FileOptions, notes: string[]) {
     this.name = name;
     this.notes = notes;
+    this.#place = place;
     this.#partial = partial;
     this.#options = options;
     this.#fd = fd;
@@ -162,7 +173,7 @@ class FileTarget implements Target {
       this.#rename();
       // From here on the disk is whole and in its place: abort must not touch it.
       this.#open = false;
-      syncFolder(path.dirname(this.name));
+      syncFolder(path.dirname(this.#place));
       fs.closeSync(this.#fd);
     });
   }
@@ -209,7 +220,7 @@ class FileTarget implements Target {
 
   #checkSpace(size: number): void {
     const allocated = fs.fstatSync(this.#fd).blocks * 512;
-    const { bavail, bsize } = fs.statfsSync(path.dirname(this.name));
+    const { bavail, bsize } = fs.statfsSync(path.dirname(this.#place));
     const free = bavail * bsize;
     if (size - allocated <= free) return;
     throw new TargetError("TARGET_NO_SPACE", `${this.name} needs ${size} bytes, and its filesystem has ${free} left`, {
@@ -232,17 +243,17 @@ class FileTarget implements Target {
 
   #rename(): void {
     if (this.#options.force) {
-      fs.renameSync(this.#partial, this.name);
+      fs.renameSync(this.#partial, this.#place);
       return;
     }
     // A link, because rename would replace a file that came meanwhile.
     try {
-      fs.linkSync(this.#partial, this.name);
+      fs.linkSync(this.#partial, this.#place);
     } catch (error) {
       if (errnoName(error) === "EEXIST") throw targetExists(this.name, error);
       // A filesystem without hard links.
-      if (fs.existsSync(this.name)) throw targetExists(this.name, error);
-      fs.renameSync(this.#partial, this.name);
+      if (fs.existsSync(this.#place)) throw targetExists(this.name, error);
+      fs.renameSync(this.#partial, this.#place);
       return;
     }
     fs.unlinkSync(this.#partial);

@@ -44,7 +44,7 @@ export function openTarget(name: string, options: TargetOptions = {}): Target {
   if (stat === undefined) {
     checkFolder(name);
     const mode = NEW_FILE_MODE & ~(options.umask ?? process.umask());
-    return openFileTarget(path.resolve(name), { preallocate, force, direct, mode, owner: undefined, kernel });
+    return openFileTarget(name, path.resolve(name), { preallocate, force, direct, mode, owner: undefined, kernel });
   }
   if (stat.isDirectory()) throw new UsageError(`${name} is a directory`, { remedy: "Name a file in it." });
   if (!stat.isFile()) {
@@ -53,7 +53,7 @@ export function openTarget(name: string, options: TargetOptions = {}): Target {
     });
   }
   if (!force) throw targetExists(name);
-  return openFileTarget(fs.realpathSync(name), {
+  return openFileTarget(name, fs.realpathSync(name), {
     preallocate,
     force,
     direct,

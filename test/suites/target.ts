@@ -126,7 +126,7 @@ export function pour(target: Target, commit = true): Buffer {
   return disk;
 }
 
-export function zero(target: Target, offset: number, length: number): void {
+function zero(target: Target, offset: number, length: number): void {
   if (length === 0 || target.startsZeroed || target.zeroAt(offset, length)) return;
   target.writeAt(new Uint8Array(length), offset);
 }
