@@ -69,7 +69,8 @@ export class ExtentList {
     const from = Math.max(offset, this.#start);
     const length = Math.min(offset + stored.decodedLength, this.#end) - from;
     if (length <= 0) return;
-    this.#extents.push({ kind: "data", offset: from, length, stored: { ...stored, skip: from - offset } });
+    const cut = from === offset ? stored : { ...stored, skip: from - offset };
+    this.#extents.push({ kind: "data", offset: from, length, stored: cut });
   }
 
   /** The finished list; nothing is added after it. */

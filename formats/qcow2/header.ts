@@ -44,6 +44,7 @@ const MIN_CLUSTER_BITS = 9; // 512 bytes
 const MAX_CLUSTER_BITS = 21; // 2 MiB
 const MIN_EXTENDED_CLUSTER_BITS = 14; // 16 KiB: 32 subclusters of 512 bytes
 const MAX_L1_LENGTH = 32 * MIB; // enough for a 2 PiB disk of 64 KiB clusters
+const MAX_REFCOUNT_TABLE_LENGTH = 8 * MIB;
 // Our own: QEMU writes a header and extensions of some 500 bytes, and a cluster may be 2 MiB.
 const MAX_HEAD_LENGTH = 64 * KIB;
 
@@ -85,6 +86,9 @@ function parseHeader(head: Uint8Array, version: 2 | 3, clusterBits: number, leng
   const clusterSize = 2 ** clusterBits;
   const l1Size = view.getUint32(36);
   checkLimit("l1_size", l1Size, 0, MAX_L1_LENGTH / 8);
+  const refcountTableClusters = view.getUint32(56);
+  // Nothing is read by it; but an image that claims more than QEMU would open was made to harm somebody.
+  checkLimit("refcount_table_clusters", refcountTableClusters, 0, MAX_REFCOUNT_TABLE_LENGTH / clusterSize);
   const headerLength = readHeaderLength(view, version, clusterSize);
   requireLength(head, Math.min(headerLength, lengthRead));
 
@@ -111,7 +115,7 @@ function parseHeader(head: Uint8Array, version: 2 | 3, clusterBits: number, leng
     l1Size,
     l1TableOffset: readL1TableOffset(view, l1Size, clusterSize),
     refcountTableOffset: (view.getUint32(48) & 0x001f_ffff) * 2 ** 32 + view.getUint32(52),
-    refcountTableClusters: view.getUint32(56),
+    refcountTableClusters,
     snapshotCount: view.getUint32(60),
     compression: readCompression(head, headerLength, (incompatible & COMPRESSION_TYPE) !== 0),
     extendedL2,

@@ -17,7 +17,8 @@ const ZERO = 1;
 
 /**
  * Adds the extents of entries [first, end) until the list has no room.
- * 8192 entries take 0.1 to 0.2 ms: two 32-bit reads an entry, no object until an extent ends.
+ * 8192 entries take 0.3 ms, compressed ones 1 ms (Node 24, 2 shared cores): two 32-bit reads an entry, and no object until an
+ * extent ends.
  * @param table the L2 table, at least up to entry `end`
  * @param start virtual offset of the table's entry 0
  * @returns the first entry that was not added

@@ -15,7 +15,7 @@ const MIB = 1024 * KIB;
 const skip = requireTools("qemu-img", "qemu-io");
 
 describe("qcow2 from qemu-img convert", { skip }, () => {
-  const disk = baseDisk(8 * MIB);
+  const disk = baseDisk(4 * MIB);
   const cases: readonly (readonly [name: string, args: readonly string[]])[] = [
     ["Q21: version 2", ["-o", "compat=0.10"]],
     ["version 2, compressed", ["-c", "-o", "compat=0.10"]],
@@ -77,10 +77,16 @@ describe("qcow2 from qemu-img convert", { skip }, () => {
   }
 
   it("reads compressed clusters that the end of the file cuts short", () => {
-    const image = imageOf(disk, "qcow2", ["-c"]);
-    const end = image.findLastIndex((byte) => byte !== 0) + 1;
-    assert.ok(end < image.length, "the file is padded to a sector");
-    assertReads(image.subarray(0, end), disk);
+    let cut = 0;
+    for (let i = 1; i <= 4; i++) {
+      const small = Buffer.alloc(192 * KIB, "text ");
+      for (const at of [0, 64, 128]) baseDisk(4096, i + at).copy(small, at * KIB, 0, 500 + 77 * i);
+      const image = imageOf(small, "qcow2", ["-c"]);
+      const end = image.findLastIndex((byte) => byte !== 0) + 1;
+      if (end < image.length) cut++; // the padding to a sector, which other writers leave out
+      assertReads(image.subarray(0, end), small);
+    }
+    assert.ok(cut > 0);
   });
 
   it("Q06: reads an empty image whose length is no multiple of 512", () => {
@@ -307,11 +313,11 @@ function assertReads(image: Buffer, disk: Buffer): void {
   assert.ok(qcow2.probe(image, undefined));
   const extents = allExtents(openImage(qcow2, image), image);
   assert.ok(disk.equals(contentOf(extents, image, disk.length)), "at random");
-  const inSteps = allExtents(openImage(qcow2, image), image, 77_777);
-  assert.ok(disk.equals(contentOf(inSteps, image, disk.length)), "in steps");
-  for (const hostSize of [undefined, image.length]) {
-    assert.ok(disk.equals(contentOf(scanned(image, hostSize), image, disk.length)), "in one pass");
-  }
+  const stepped = allExtents(openImage(qcow2, image), image, 777_777);
+  assert.ok(disk.equals(contentOf(stepped, image, disk.length)), "in steps");
+  const once = scanned(image, undefined);
+  assert.ok(disk.equals(contentOf(once, image, disk.length)), "in one pass");
+  assert.deepEqual(scanned(image, image.length), once);
   assertMap(extents, mapOf(image, "qcow2"));
 }
 
