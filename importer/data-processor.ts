@@ -156,7 +156,8 @@ export class DataProcessor {
   }
 
   #report(): Report {
-    const { unwrapped, source, virtualSize, pool, zeros, stream, counted, warnings, digest } = this.#run;
+    const { unwrapped, source, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
+    const notes = target.notes.map((message) => ({ code: "TARGET_NOTE", message }));
     const totals = must(pool, "the pool").totals();
     const size = must(virtualSize, "the virtual size");
     const bytesWritten = totals.bytesWritten + (zeros?.writtenZeros ?? 0);
@@ -168,7 +169,7 @@ export class DataProcessor {
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,
-      warnings,
+      warnings: [...this.#run.warnings, ...notes],
       phases: this.#phases,
       totals,
       waitedForSourceMs: counted?.waitedMs ?? 0,

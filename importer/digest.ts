@@ -8,11 +8,9 @@ import { readPieces } from "./disk-reader.ts";
 import type { DiskPiece } from "./disk-reader.ts";
 import { must } from "./run.ts";
 import type { Run } from "./run.ts";
-import type { Target } from "./targets/target.ts";
+import { readTarget } from "./targets/target-reader.ts";
 
-const READ_LENGTH = 1024 * 1024;
-
-const zeros = Buffer.alloc(READ_LENGTH);
+const zeros = Buffer.alloc(1024 * 1024);
 
 /**
  * Of what is on the target, read again; of the source's contents where the target is `null:`.
@@ -39,15 +37,6 @@ async function sha256Of(pieces: Iterable<DiskPiece>, size: number): Promise<stri
       hash.update(left < zeros.length ? zeros.subarray(0, left) : zeros);
       if (left % (64 * zeros.length) === 0) await nextTurn();
     }
-  }
-}
-
-/** The target in pieces; the bytes are valid until the next. */
-function* readTarget(target: Target, size: number): Generator<DiskPiece> {
-  const buffer = Buffer.alloc(READ_LENGTH);
-  for (let offset = 0; offset < size; offset += READ_LENGTH) {
-    const length = target.readAt(buffer.subarray(0, Math.min(READ_LENGTH, size - offset)), offset);
-    yield { offset, length, bytes: buffer.subarray(0, length) };
   }
 }
 
