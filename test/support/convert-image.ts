@@ -8,6 +8,7 @@ import path from "node:path";
 import * as convert from "../../cmd/convert.ts";
 import type { ConvertResult } from "../../cmd/convert.ts";
 import { runCommand } from "./command-io.ts";
+import { withTemporaryFolder } from "./temporary-folder.ts";
 
 export interface ConvertImageOptions {
   /** The source's file name; the extension must not matter. */
@@ -35,7 +36,7 @@ export interface ConvertedImage {
   readonly size: number | undefined;
   /** Bytes that the file takes on its filesystem. */
   readonly allocated: number | undefined;
-  /** Everything in the folder but source and target. */
+  /** What came into the folder and is not the disk. */
   readonly leftovers: readonly string[];
   readonly stderr: string;
 }
@@ -44,14 +45,11 @@ export interface ConvertedImage {
 const MOST_LOADED = 64 * 1024 * 1024;
 
 export async function convertImage(image: Uint8Array, options: ConvertImageOptions = {}): Promise<ConvertedImage> {
-  const folder = fs.mkdtempSync(path.join(memoryFolder(), "decant-test-"));
-  try {
+  return await withTemporaryFolder(async (folder) => {
     const source = path.join(folder, options.name ?? "image");
     fs.writeFileSync(source, image);
     return await convertFile(source, folder, options);
-  } finally {
-    fs.rmSync(folder, { recursive: true, force: true });
-  }
+  }, memoryFolder());
 }
 
 /** As convertImage, for a source that is there already; the target lies in `folder`. */
@@ -61,6 +59,7 @@ export async function convertFile(
   options: ConvertImageOptions = {},
 ): Promise<ConvertedImage> {
   const target = options.target ?? path.join(folder, "disk.raw");
+  const before = new Set([...fs.readdirSync(folder), path.basename(target)]);
   const fixed = ["--json", "--progress", "none", "--threads", String(options.threads ?? 1)];
   const { status, stdout, stderr } = await runCommand(
     convert,
@@ -70,7 +69,6 @@ export async function convertFile(
   const printed = JSON.parse(stdout) as ConvertResult | { readonly error: { code: string; message: string } };
   const stat = fs.statSync(target, { throwIfNoEntry: false });
   const isFile = stat?.isFile() === true;
-  const known = new Set([path.basename(source), path.basename(target)]);
   return {
     status,
     code: "error" in printed ? printed.error.code : undefined,
@@ -79,7 +77,7 @@ export async function convertFile(
     disk: isFile && stat.size <= MOST_LOADED ? fs.readFileSync(target) : undefined,
     size: isFile ? stat.size : undefined,
     allocated: isFile ? stat.blocks * 512 : undefined,
-    leftovers: fs.readdirSync(folder).filter((name) => !known.has(name)),
+    leftovers: fs.readdirSync(folder).filter((name) => !before.has(name)),
     stderr,
   };
 }
