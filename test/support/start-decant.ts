@@ -1,0 +1,95 @@
+/**
+ * decant as a process that a test can hold on to: to feed its standard input slowly, to interrupt it, to run it as another
+ * user, or to see its system calls.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ROOT } from "./run-decant.ts";
+import type { RunResult } from "./run-decant.ts";
+
+export interface StartOptions {
+  /** Default: none. A number is an open descriptor. */
+  readonly stdin?: "pipe" | "ignore" | number;
+  readonly cwd?: string;
+  /** Run as this user and group. */
+  readonly user?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** A command that starts the program, such as strace with its options. */
+  readonly under?: readonly string[];
+}
+
+export interface StartedDecant {
+  readonly child: ChildProcess;
+  readonly ended: Promise<RunResult>;
+  /** Writes to its standard input and waits until the pipe has taken it. */
+  feed(bytes: Uint8Array): Promise<void>;
+}
+
+/** Debian's user and group of nobody. */
+export const NOBODY = 65534;
+
+export function startDecant(args: readonly string[], options: StartOptions = {}): StartedDecant {
+  const [program = "", ...before] = [...(options.under ?? []), process.execPath];
+  const child = spawn(program, [...before, path.join(ROOT, "cmd", "decant.ts"), ...args], {
+    cwd: options.cwd ?? ROOT,
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: path.join(ROOT, "node_modules", ".cache", "decant"),
+      ...options.env,
+    },
+    stdio: [options.stdin ?? "ignore", "pipe", "pipe"],
+    ...(options.user === undefined ? {} : { uid: options.user, gid: options.user }),
+  });
+  child.stdin?.on("error", () => undefined); // whoever refuses its input does not read it to the end
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (text: string) => (output[name] += text));
+  }
+  const ended = new Promise<RunResult>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (status, signal) => resolve({ status, signal, ...output }));
+  });
+  const feed = (bytes: Uint8Array): Promise<void> => {
+    return new Promise((resolve) => child.stdin?.write(bytes, () => resolve()));
+  };
+  return { child, ended, feed };
+}
+
+/** Runs it to its end. */
+export function runDecantAs(user: number, args: readonly string[]): Promise<RunResult> {
+  return startDecant(args, { user }).ended;
+}
+
+/**
+ * Runs it to its end under strace.
+ * @param calls the system calls to see, as strace's `trace=` has them
+ * @returns besides the result, a line for each call of any thread, descriptors with their paths, in the order of their starts
+ */
+export async function traceDecant(
+  calls: string,
+  args: readonly string[],
+  options: StartOptions = {},
+): Promise<RunResult & { readonly trace: readonly string[] }> {
+  const log = path.join(tmpdir(), `decant-trace-${randomUUID()}`);
+  try {
+    const under = ["strace", "-f", "--seccomp-bpf", "-y", "-s", "300", "-o", log, "-e", `trace=${calls}`];
+    const result = await startDecant(args, { ...options, under }).ended;
+    return { ...result, trace: readFileSync(log, "utf8").split("\n") };
+  } finally {
+    rmSync(log, { force: true });
+  }
+}
+
+/** Waits until `claim` holds. @throws Error after ten seconds */
+export async function until(claim: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500; tries++) {
+    if (claim()) return;
+    await sleep(20);
+  }
+  throw new Error(`waited for ${String(claim)} in vain`);
+}
