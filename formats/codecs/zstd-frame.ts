@@ -10,7 +10,7 @@ import { FormatError } from "../errors.ts";
 /** The longest frame header; also more than a skippable frame's. */
 export const MAX_FRAME_HEADER_LENGTH = 18;
 /** libzstd's limit on 64-bit machines, whatever memory there is: ZSTD_WINDOWLOG_MAX. */
-export const MAX_WINDOW_LENGTH = 2 ** 31;
+const MAX_WINDOW_LENGTH = 2 ** 31;
 
 export interface SkippableFrame {
   readonly kind: "skippable";

@@ -3,6 +3,10 @@
  *
  * The library has no constructor: the caller brings the `inflate_state` and reads and writes its first fields. They have
  * the same places in every libisal.so.2 (2.17 and later): the enlarged tail is covered by STATE_LENGTH.
+ *
+ * CPU time for 1 GiB of words, random bytes and zeros (282 MB as `pigz -6` writes it): 1.5 s, `igzip -d` 1.7 s, node:zlib
+ * 3.5 s. Reads of 256 KiB and 1 MiB measured alike; in each the library passes the first 64 KiB through its own buffer, so
+ * small ones cost more.
  * @see igzip_lib.h of ISA-L
  */
 import { viewOf } from "../../bytes.ts";

