@@ -156,7 +156,7 @@ export class DataProcessor {
   }
 
   #report(): Report {
-    const { unwrapped, source, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
+    const { unwrapped, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
     const notes = target.notes.map((message) => ({ code: "TARGET_NOTE", message }));
     const totals = must(pool, "the pool").totals();
     const size = must(virtualSize, "the virtual size");
@@ -165,7 +165,7 @@ export class DataProcessor {
       wrappers: unwrapped?.wrappers ?? [],
       format: unwrapped?.format.name ?? "raw",
       virtualSize: size,
-      bytesRead: source.file !== undefined && counted === undefined ? totals.bytesRead : (counted?.bytes ?? 0),
+      bytesRead: counted?.bytes ?? totals.bytesRead,
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,

@@ -44,8 +44,15 @@ export interface Unwrapped {
   readonly stream: ByteStream | undefined;
 }
 
-/** @throws FormatError, SourceError */
-export async function unwrapFile(outer: RandomAccess, options: UnwrapOptions): Promise<Unwrapped> {
+/**
+ * @param counted put around a stream of the file's bytes, should they have to pass as one
+ * @throws FormatError, SourceError
+ */
+export async function unwrapFile(
+  outer: RandomAccess,
+  options: UnwrapOptions,
+  counted: (stream: ByteStream) => ByteStream = (stream) => stream,
+): Promise<Unwrapped> {
   const wrappers: string[] = [];
   const warnings: Warning[] = [];
   let file = outer;
@@ -61,14 +68,14 @@ export async function unwrapFile(outer: RandomAccess, options: UnwrapOptions): P
     }
     addWrapper(wrappers, wrapper);
     if (wrapper.kind === "codec") {
-      const stream = wrapper.codec.decode(new FileStream(file), options);
+      const stream = wrapper.codec.decode(counted(new FileStream(file)), options);
       const inner = await unwrapStream(stream, options, wrappers);
       return { ...inner, warnings: [...warnings, ...inner.warnings] };
     }
     const member = openMember(wrapper.archive, file, options.member);
     warnings.push(...member.warnings);
     if (member.checkedStream !== undefined) {
-      const inner = await unwrapStream(member.checkedStream, options, wrappers);
+      const inner = await unwrapStream(counted(member.checkedStream), options, wrappers);
       return { ...inner, warnings: [...warnings, ...inner.warnings] };
     }
     file = member.file;

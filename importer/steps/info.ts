@@ -30,8 +30,8 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
   // A checksum is over the bytes as they are stored, so they pass as a stream.
   const unwrapped =
     source.file === undefined || options.checksum !== undefined
-      ? await unwrapStream(countedStream(run), unwrapping)
-      : await unwrapFile(source.file, unwrapping);
+      ? await unwrapStream(checkedStream(run), unwrapping)
+      : await unwrapFile(source.file, unwrapping, (stream) => (run.counted = new CountedStream(stream)));
   run.unwrapped = unwrapped;
   run.warnings.push(...unwrapped.warnings);
   if (unwrapped.file !== undefined) {
@@ -44,7 +44,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
   return "stream";
 }
 
-function countedStream(run: Run): ByteStream {
+function checkedStream(run: Run): ByteStream {
   run.counted = new CountedStream(run.source.stream());
   if (run.options.checksum === undefined) return run.counted;
   run.checksummed = new ChecksummedStream(run.counted, run.options.checksum);
