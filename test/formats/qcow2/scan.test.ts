@@ -122,6 +122,26 @@ describe("qcow2 in one pass, by hand", () => {
     assert.equal(next, clusters * 2 * MIB);
   });
 
+  it("asks for refcounts that lie between L2 tables in their turn", () => {
+    const image = buildQcow2({
+      clusterBits: 9,
+      size: 64 * KIB,
+      entries: (content) => new Map([[0, plain(content + 512)]]),
+      content: Buffer.alloc(4 * 512),
+    });
+    // Cluster 0: header, 1: L1, 2: L2, 3: refcount table, 4: data, 5: refcount block, 6: L2
+    image.writeBigUInt64BE(3n * 512n, 48);
+    image.writeUInt32BE(1, 56);
+    image.writeBigUInt64BE(5n * 512n, 3 * 512);
+    image.writeBigUInt64BE(6n * 512n, 512 + 8);
+    const { needs, lateBytes } = scanDisk(qcow2, image, undefined);
+    assert.deepEqual(
+      needs.map((need) => need.offset / 512),
+      [1, 2, 3, 5, 6],
+    );
+    assert.equal(lateBytes, 0);
+  });
+
   it("passes wrong refcounts by", () => {
     const entries = (content: number): Map<number, bigint> => new Map([[0, plain(content)]]);
     const image = buildQcow2({ entries, content: Buffer.alloc(65536, 7) });
