@@ -72,7 +72,7 @@ class ExtentReader {
     if (this.#decoded.length < stored.decodedLength) this.#decoded = new Uint8Array(stored.decodedLength);
     const into = this.#decoded.subarray(0, stored.decodedLength);
     try {
-      this.#decoder.decode(stored.encoding, this.#read(stored.offset, stored.length), into);
+      this.#decoder.decode(stored.encoding, this.#read(stored.offset, stored.length), into, stored.skip + length);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
       throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, { cause: error });

@@ -118,7 +118,7 @@ export class JobExecutor {
     const into = this.#gathered.subarray(this.#gatheredLength, this.#gatheredLength + decodedLength);
     const started = performance.now();
     try {
-      this.#decoder.decode(itemEncoding(items, row), stored, into);
+      this.#decoder.decode(itemEncoding(items, row), stored, into, skip + length);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
       throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, {
