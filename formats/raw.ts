@@ -23,7 +23,8 @@ export const raw: DiskFormat = {
 };
 
 class RawImage implements DiskImage {
-  readonly format = "raw";
+  /** "vpc" once the end of a stream has shown that it was a fixed VHD. */
+  format: "raw" | "vpc" = "raw";
   readonly virtualSize: number | undefined;
   readonly features: readonly string[] = [];
   readonly warnings = [];
@@ -60,7 +61,10 @@ class RawImage implements DiskImage {
     let end = size;
     if (size >= FOOTER_LENGTH) {
       const footer = yield { offset: size - FOOTER_LENGTH, length: FOOTER_LENGTH, peek: true };
-      if (footer !== undefined && isFixedVhdFooter(footer, size - FOOTER_LENGTH)) end -= FOOTER_LENGTH;
+      if (footer !== undefined && isFixedVhdFooter(footer, size - FOOTER_LENGTH)) {
+        end -= FOOTER_LENGTH;
+        this.format = "vpc";
+      }
     }
     if (end > announced) yield [plainExtent(announced, end - announced)];
     return { virtualSize: alignUp(end, SECTOR) };

@@ -156,14 +156,14 @@ export class DataProcessor {
   }
 
   #report(): Report {
-    const { unwrapped, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
+    const { unwrapped, image, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
     const notes = target.notes.map((message) => ({ code: "TARGET_NOTE", message }));
     const totals = must(pool, "the pool").totals();
     const size = must(virtualSize, "the virtual size");
     const bytesWritten = totals.bytesWritten + (zeros?.writtenZeros ?? 0);
     return {
       wrappers: unwrapped?.wrappers ?? [],
-      format: unwrapped?.format.name ?? "raw",
+      format: must(image, "the image").format,
       virtualSize: size,
       bytesRead: counted?.bytes ?? totals.bytesRead,
       bytesWritten,
