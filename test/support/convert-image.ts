@@ -58,7 +58,7 @@ export async function convertFile(
   folder: string,
   options: ConvertImageOptions = {},
 ): Promise<ConvertedImage> {
-  const target = options.target ?? path.join(folder, "disk.raw");
+  const target = options.target ?? path.join(folder, "target.raw");
   const before = new Set([...fs.readdirSync(folder), path.basename(target)]);
   const fixed = ["--json", "--progress", "none", "--threads", String(options.threads ?? 1)];
   const { status, stdout, stderr } = await runCommand(
