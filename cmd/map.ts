@@ -7,6 +7,7 @@ import { dataRanges } from "../importer/data-ranges.ts";
 import { driveParser } from "../importer/drive-parser.ts";
 import { UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
+import type { RandomAccess } from "../importer/random-access.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
 import { drawMap } from "./draw-map.ts";
@@ -33,6 +34,12 @@ export interface MapRow {
 
 /** Formats without backing files: qemu-img calls their holes present. */
 const ALWAYS_PRESENT: readonly string[] = ["vdi", "vpc"];
+
+/** What stat counts space in, bytes. */
+const STAT_BLOCK = 512;
+
+/** Where a qcow2 header says how long a cluster is: a power of two, big-endian. */
+const QCOW2_CLUSTER_BITS = 20;
 
 const HELP = `Without --json or --svg a table of the ranges that hold data. A compressed image, or one in an archive behind a
 compression, is unwrapped into a temporary file first; offsets are then in the unwrapped image.
@@ -67,13 +74,14 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 /** Rows in virtual order, neighbours of one kind merged. Lazy: a map of a large disk is never held. */
 export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): Generator<MapRow> {
   const ranges = dataRanges(file);
+  const hostHoles = showsHostHoles(image, file);
   const size = image.virtualSize ?? 0;
   let last: MapRow | undefined;
   let offset = 0;
   while (offset < size) {
     for (const extent of driveParser(image.extents(offset, size - offset), file)) {
       offset = extent.offset + extent.length;
-      const parts = showsHostHoles(image) ? ranges.split(extent) : [extent];
+      const parts = hostHoles ? ranges.split(extent) : [extent];
       for (const part of parts) {
         const row = toRow(part, extent, image);
         if (last !== undefined && continues(last, row)) {
@@ -88,10 +96,23 @@ export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): 
   if (last !== undefined) yield last;
 }
 
-/** Formats whose plain data qemu-img looks up in the image file's own holes. */
-function showsHostHoles(image: DiskImage): boolean {
-  if (image.format === "raw" || image.format === "qcow2") return true;
+/** Whether qemu-img looks for the image file's own holes under the format's plain data. */
+function showsHostHoles(image: DiskImage, file: RandomAccess): boolean {
+  if (image.format === "raw") return true;
+  if (image.format === "qcow2") return isMostlyUnwritten(file);
   return (image.format === "vpc" || image.format === "vdi") && image.features.some((f) => f === "fixed" || f === "static");
+}
+
+/**
+ * A qcow2 with preallocated metadata: its file takes less space than its clusters would, by a tenth and by two clusters at
+ * least. qemu-img counts the clusters by their refcounts; here the file's length stands for them, and freed ones count too.
+ */
+function isMostlyUnwritten(file: RandomAccess): boolean {
+  if (file.spec.segments !== undefined) return true;
+  const allocated = fs.fstatSync(file.spec.fd).blocks * STAT_BLOCK;
+  const clusterBits = Buffer.alloc(4);
+  file.readAt(clusterBits, QCOW2_CLUSTER_BITS);
+  return file.size >= Math.max((allocated * 10) / 9, allocated + 2 * 2 ** clusterBits.readUInt32BE());
 }
 
 function toRow(part: Extent, whole: Extent, image: DiskImage): MapRow {
@@ -102,7 +123,7 @@ function toRow(part: Extent, whole: Extent, image: DiskImage): MapRow {
   }
   const offset = part.hostOffset === undefined ? {} : { offset: part.hostOffset };
   // A hole of the file under an allocated cluster still counts as data there; a raw disk's is just a hole.
-  const data = whole.kind === "data" && image.format !== "raw" && image.format !== "vpc";
+  const data = whole.kind === "data" && image.format !== "raw";
   const present = part.kind === "zero" || ALWAYS_PRESENT.includes(image.format);
   return { ...base, present, zero: true, data, ...offset };
 }
