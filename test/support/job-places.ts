@@ -28,7 +28,7 @@ export interface JobPlaces {
   readonly file: RandomAccess;
   readonly spec: PoolSpec;
   /** What the target holds now. */
-  target(): Buffer;
+  readonly target: () => Buffer;
 }
 
 export interface PlacesOptions {
