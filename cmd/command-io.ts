@@ -2,6 +2,8 @@
  * What a command sees of the process: streams, environment, the signal that says stop. Tests bring their own.
  */
 import { writeSync } from "node:fs";
+import { loadKernel } from "../importer/kernel.ts";
+import { consequences } from "../importer/outcome.ts";
 
 export interface TextOutput {
   write(text: string): void;
@@ -22,6 +24,8 @@ export interface CommandIo {
   exit(status: number): never;
 }
 
+const EXIT_INTERRUPTED = consequences.INTERRUPTED.exit;
+
 export function processIo(): CommandIo {
   const stop = new AbortController();
   let signals = 0;
@@ -30,7 +34,7 @@ export function processIo(): CommandIo {
       signals += 1;
       stop.abort();
       // A second Ctrl-C does not wait for the clean-up.
-      if (signals > 1) process.exit(130);
+      if (signals > 1) endInterrupted(EXIT_INTERRUPTED);
     });
   }
   return {
@@ -39,8 +43,19 @@ export function processIo(): CommandIo {
     env: process.env,
     signal: stop.signal,
     maxRss: () => process.resourceUsage().maxRSS * 1024,
-    exit: (status) => process.exit(status),
+    exit: (status) => (stop.signal.aborted ? endInterrupted(status) : process.exit(status)),
   };
+}
+
+/**
+ * process.exit waits for Node.js's threads, and one may be in a read from standard input that never returns. Without kernel
+ * calls the signal itself ends the process, which a shell shows as 130 too.
+ */
+function endInterrupted(status: number): never {
+  loadKernel()?.exitNow(status);
+  process.removeAllListeners("SIGINT");
+  process.kill(process.pid, "SIGINT");
+  return process.exit(status);
 }
 
 /** Written at once and whole, so that nothing is lost when the process ends. */

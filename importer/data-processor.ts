@@ -11,7 +11,7 @@ import { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
 import { nextPhase } from "./phases.ts";
 import type { Outcome, Phase, PhaseRecord } from "./phases.ts";
-import { must } from "./run.ts";
+import { must, stopIfInterrupted } from "./run.ts";
 import type { Run, RunOptions } from "./run.ts";
 import type { Source } from "./sources/source.ts";
 import { complete } from "./steps/complete.ts";
@@ -96,6 +96,8 @@ export class DataProcessor {
     } catch (error) {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
+      // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
+      if (run.source.file === undefined) run.source.close();
       await Promise.race([work.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref())]);
       run.target.abort();
       throw error;
@@ -111,6 +113,7 @@ export class DataProcessor {
     while (this.#phase !== "Complete") {
       const phase = this.#phase;
       const started = performance.now();
+      stopIfInterrupted(this.#run);
       if (this.#run.pool === undefined && phase !== "Info") await this.#begin();
       const outcome = await STEPS[phase](this.#run);
       this.#phases.push({ phase, outcome, seconds: (performance.now() - started) / 1000 });
@@ -148,6 +151,7 @@ export class DataProcessor {
     const { stream, virtualSize, target } = this.#run;
     if (stream === undefined || virtualSize === undefined || target.startsZeroed) return false;
     await zeros.zeroFirst(virtualSize);
+    stopIfInterrupted(this.#run);
     return true;
   }
 

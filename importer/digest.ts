@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { UsageError } from "./errors.ts";
 import { readPieces } from "./disk-reader.ts";
 import type { DiskPiece } from "./disk-reader.ts";
-import { must } from "./run.ts";
+import { must, stopIfInterrupted } from "./run.ts";
 import type { Run } from "./run.ts";
 import { readTarget } from "./targets/target-reader.ts";
 
@@ -17,17 +17,22 @@ const zeros = Buffer.alloc(1024 * 1024);
  * @param size bytes of the disk
  */
 export async function digestTarget(run: Run, size: number): Promise<string> {
-  return sha256Of(run.target.kind === "null" ? sourcePieces(run) : readTarget(run.target, size), size);
+  const pieces = run.target.kind === "null" ? sourcePieces(run) : readTarget(run.target, size);
+  return await sha256Of(pieces, size, async () => {
+    await nextTurn();
+    stopIfInterrupted(run);
+  });
 }
 
-async function sha256Of(pieces: Iterable<DiskPiece>, size: number): Promise<string> {
+/** @param pause called after a MiB or so, that signals are served */
+async function sha256Of(pieces: Iterable<DiskPiece>, size: number, pause: () => Promise<void>): Promise<string> {
   const hash = createHash("sha256");
   let hashed = 0;
   for (const { length, bytes } of pieces) {
     if (bytes === undefined) await hashZeros(length);
     else hash.update(bytes);
     hashed += length;
-    await nextTurn();
+    await pause();
   }
   await hashZeros(size - hashed);
   return hash.digest("hex");
@@ -35,7 +40,7 @@ async function sha256Of(pieces: Iterable<DiskPiece>, size: number): Promise<stri
   async function hashZeros(count: number): Promise<void> {
     for (let left = count; left > 0; left -= zeros.length) {
       hash.update(left < zeros.length ? zeros.subarray(0, left) : zeros);
-      if (left % (64 * zeros.length) === 0) await nextTurn();
+      await pause();
     }
   }
 }

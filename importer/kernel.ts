@@ -45,6 +45,8 @@ export interface Kernel {
   seek(fd: number, what: "data" | "hole", offset: number): number | Errno;
   /** An exclusive lock on the open file, without waiting. EWOULDBLOCK (as EAGAIN): somebody else has it. */
   lock(fd: number): Errno | undefined;
+  /** _exit(2): ends the process at once, where exit() would wait for a thread whose read may never return. */
+  exitNow(status: number): void;
 }
 
 // linux/falloc.h
@@ -165,6 +167,7 @@ function bindCalls(koffi: Koffi): Kernel {
   const syncFileRange = libc.func("int sync_file_range(int fd, int64_t offset, int64_t length, unsigned int flags)");
   const fadvise = libc.func("int posix_fadvise(int fd, int64_t offset, int64_t length, int advice)");
   const lseek = libc.func("int64_t lseek(int fd, int64_t offset, int whence)");
+  const _exit = libc.func("void _exit(int status)");
   const flock = libc.func("int flock(int fd, int operation)");
 
   /** Calls until no signal comes between. The answer, or the error's name. */
@@ -210,6 +213,7 @@ function bindCalls(koffi: Koffi): Kernel {
     },
     seek: (fd, what, offset) => retried(() => lseek(fd, offset, what === "data" ? SEEK_DATA : SEEK_HOLE)),
     lock: (fd) => failure(() => flock(fd, LOCK_EX_NB)),
+    exitNow: (status) => void _exit(status),
   };
 }
 

@@ -8,6 +8,7 @@ import type { CountedStream } from "./counted-stream.ts";
 import type { JobPool } from "./engine/job-pool.ts";
 import type { StreamPour } from "./engine/pour-stream.ts";
 import type { ZeroRanges } from "./engine/zero-ranges.ts";
+import { Interrupted } from "./errors.ts";
 import type { Source } from "./sources/source.ts";
 import type { Target } from "./targets/target.ts";
 import type { Unwrapped } from "./unwrap.ts";
@@ -54,6 +55,14 @@ export interface Run {
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;
   digest?: string;
+}
+
+/**
+ * For work that takes long or cannot be taken back, while the run may have been told to stop.
+ * @throws Interrupted
+ */
+export function stopIfInterrupted(run: Run): void {
+  if (run.signal.aborted) throw new Interrupted();
 }
 
 /** A value that an earlier step has set. */

@@ -3,7 +3,7 @@
  * asked for, then the flush and the commit.
  */
 import { digestTarget } from "../digest.ts";
-import { must } from "../run.ts";
+import { must, stopIfInterrupted } from "../run.ts";
 import type { Run } from "../run.ts";
 import { verifyTarget } from "../verify.ts";
 
@@ -13,5 +13,7 @@ export async function complete(run: Run): Promise<void> {
   const size = Math.max(run.options.size ?? 0, must(run.virtualSize, "the virtual size"));
   if (run.options.verify) await verifyTarget(run);
   if (run.options.digest) run.digest = await digestTarget(run, size);
+  // From here on the disk is in its place; whoever pressed Ctrl-C before is not told that it is not.
+  stopIfInterrupted(run);
   run.target.commit();
 }

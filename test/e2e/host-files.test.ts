@@ -19,7 +19,7 @@ interface HostileImage {
   /** What the refusal says. */
   readonly says: RegExp;
   /** Makes the file `image` in a folder that holds the secret. */
-  make(folder: string): void;
+  readonly make: (folder: string) => void;
 }
 
 const images: readonly HostileImage[] = [

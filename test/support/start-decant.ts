@@ -34,7 +34,7 @@ export interface StartedDecant {
 export const NOBODY = 65534;
 
 export function startDecant(args: readonly string[], options: StartOptions = {}): StartedDecant {
-  const [program = "", ...before] = [...(options.under ?? []), process.execPath];
+  const [program, ...before] = [...(options.under ?? []), process.execPath];
   const child = spawn(program, [...before, path.join(ROOT, "cmd", "decant.ts"), ...args], {
     cwd: options.cwd ?? ROOT,
     env: {
