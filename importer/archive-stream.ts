@@ -8,6 +8,7 @@
 import type { Archive, Member } from "../formats/archives/archive.ts";
 import { checkDigest, MemberChoice } from "../formats/archives/choose-member.ts";
 import type { ChosenMember } from "../formats/archives/choose-member.ts";
+import { checkMemberEnd } from "../formats/archives/member-end.ts";
 import { startsAsDisk } from "../formats/archives/starts-as-disk.ts";
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH } from "../formats/disk-format.ts";
@@ -35,7 +36,11 @@ class ArchiveWalker {
   readonly #choice: MemberChoice;
   readonly #members: ReturnType<Archive["members"]>;
   /** The small file that waits. */
-  #kept: { readonly member: Member; readonly bytes: Uint8Array } | undefined;
+  #kept: { readonly index: number; readonly bytes: Uint8Array } | undefined;
+  /** Place in the archive of what `untilTaken` answered with last. */
+  #answered = -1;
+  #count = 0;
+  #last: Member | undefined;
   #next: Uint8Array | undefined;
 
   constructor(archive: Archive, window: StreamWindow, wanted: string | undefined) {
@@ -48,24 +53,31 @@ class ArchiveWalker {
   async untilTaken(): Promise<Member | undefined> {
     for (;;) {
       const member = await this.#nextMember();
-      if (member === undefined) return undefined;
+      if (member === undefined) {
+        this.#answered = this.#kept?.index ?? -1;
+        return undefined;
+      }
+      const index = this.#count++;
       const verdict = this.#choice.consider(member, await this.#head(member));
       if (verdict === "read") this.#choice.learn(member.name, await this.readAll(member));
       const keeps = verdict === "maybe" && member.size <= MAX_KEPT_MEMBER;
-      if (keeps) this.#kept = { member, bytes: await this.readAll(member) };
+      if (keeps) this.#kept = { index, bytes: await this.readAll(member) };
       if (verdict === "take" || (verdict === "maybe" && !keeps)) {
         this.#kept = undefined;
+        this.#answered = index;
         return member;
       }
     }
   }
 
-  /** Walks to the end of the archive and of the stream. */
+  /** Walks to the end of the archive and of the stream. What was answered first has been delivered and must be the disk. */
   async rest(): Promise<ChosenMember> {
+    const delivered = this.#answered;
     while ((await this.untilTaken()) !== undefined);
     const chosen = this.#choice.finish();
     await this.window.drain();
-    if (!chosen.stands) throw this.#choice.tooLate(chosen);
+    if (this.#last !== undefined) checkMemberEnd(this.#last, this.window.position);
+    if (chosen.index !== delivered) throw this.#choice.tooLate(chosen);
     return chosen;
   }
 
@@ -93,7 +105,10 @@ class ArchiveWalker {
       const step = this.#next === undefined ? this.#members.next() : this.#members.next(this.#next);
       this.#next = undefined;
       if (step.done === true) return undefined;
-      if ("extents" in step.value) return step.value;
+      if ("extents" in step.value) {
+        this.#last = step.value;
+        return step.value;
+      }
       const need = step.value;
       checkNeed(need);
       this.#next = await this.window.peek(need.offset, need.length);
