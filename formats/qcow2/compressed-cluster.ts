@@ -7,7 +7,7 @@
  */
 import { hex } from "../bytes.ts";
 import { FormatError } from "../errors.ts";
-import type { ExtentList } from "./extent-list.ts";
+import type { ExtentList } from "../extent-list.ts";
 import type { Geometry } from "./geometry.ts";
 import { MAX_HIGH_HALF, TWO_32 } from "./host-cluster.ts";
 
@@ -35,7 +35,7 @@ export function addCompressed(high: number, low: number, offset: number, geometr
     );
   }
   const sectors = (fields >>> offsetBitsInHigh) + 1;
-  list.addEncoded(offset, {
+  list.addEncoded(offset, geometry.clusterSize, {
     encoding: geometry.encoding,
     offset: host,
     length: sectors * SECTOR - (host % SECTOR),

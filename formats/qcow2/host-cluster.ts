@@ -5,10 +5,8 @@
  */
 import { hex } from "../bytes.ts";
 import { FormatError } from "../errors.ts";
+import { NOWHERE } from "../extent-list.ts";
 import type { Geometry } from "./geometry.ts";
-
-/** Instead of a host offset: there is none. */
-export const NOWHERE = -1;
 
 export const TWO_32 = 0x1_0000_0000;
 /** Upper half of an offset up to 2^53 - 1. */

@@ -7,9 +7,11 @@
 import { hex } from "../bytes.ts";
 import { FormatError } from "../errors.ts";
 import { addCompressed } from "./compressed-cluster.ts";
-import type { ExtentList } from "./extent-list.ts";
+import { NOWHERE } from "../extent-list.ts";
+import type { ExtentList } from "../extent-list.ts";
+import { SUBCLUSTERS } from "./geometry.ts";
 import type { Geometry } from "./geometry.ts";
-import { checkInFile, hostOffsetOf, NOWHERE } from "./host-cluster.ts";
+import { checkInFile, hostOffsetOf } from "./host-cluster.ts";
 import { addSubclusters } from "./subclusters.ts";
 
 const COMPRESSED = 0x4000_0000; // bit 62, in the high half
@@ -32,7 +34,7 @@ export function addEntries(
 ): number {
   const { clusterSize, entrySize, extendedL2 } = geometry;
   for (let i = range.first; i < range.end; i++) {
-    if (!list.hasRoom) return i;
+    if (!list.hasRoom(SUBCLUSTERS)) return i;
     const at = i * entrySize;
     const high = table.getUint32(at);
     const low = table.getUint32(at + 4);

@@ -7,12 +7,11 @@
  */
 import { hasMagic, KIB, MIB } from "../bytes.ts";
 import type { DiskFormat, DiskImage, Extent, Parsing, Warning } from "../disk-format.ts";
-import { ExtentList } from "./extent-list.ts";
-import { entriesOfTable, geometryOf } from "./geometry.ts";
+import { ExtentList } from "../extent-list.ts";
+import { entriesOfTable, geometryOf, SUBCLUSTERS } from "./geometry.ts";
 import type { Geometry } from "./geometry.ts";
 import { QCOW2_MAGIC, readHeader } from "./header.ts";
 import type { Header } from "./header.ts";
-import { NOWHERE } from "./host-cluster.ts";
 import { L1_PIECE_ENTRIES, l1Piece, tableLength, tableOffset } from "./l1-table.ts";
 import { addEntries } from "./l2-table.ts";
 import { RefcountWalk } from "./refcount-table.ts";
@@ -58,7 +57,7 @@ class Qcow2Image implements DiskImage {
     const geometry = this.#geometry;
     const { clusterSize, tableCoverage } = geometry;
     const end = offset + length;
-    const list = new ExtentList({ start: offset, end, holes: true });
+    const list = new ExtentList({ start: offset, end });
     let l2Length = 0;
     let index = Math.floor(offset / tableCoverage);
     while (index * tableCoverage < end) {
@@ -70,10 +69,10 @@ class Qcow2Image implements DiskImage {
         const start = index * tableCoverage;
         const tableAt = tableOffset(piece, pieceFirst, index, geometry);
         if (tableAt === 0) {
-          list.add("hole", start, tableCoverage, NOWHERE);
+          list.add("hole", start, tableCoverage);
           continue;
         }
-        if (!list.hasRoom || (l2Length >= MAX_L2_LENGTH_PER_ANSWER && !list.isEmpty)) return list.finish();
+        if (!list.hasRoom(SUBCLUSTERS) || (l2Length >= MAX_L2_LENGTH_PER_ANSWER && !list.isEmpty)) return list.finish();
         const table = yield* this.#l2Cache.read(tableAt, tableLength(geometry, index));
         l2Length += clusterSize;
         const first = Math.max(0, Math.floor((offset - start) / clusterSize));

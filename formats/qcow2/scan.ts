@@ -7,7 +7,7 @@
 import { hex, viewOf } from "../bytes.ts";
 import type { Extent, Need } from "../disk-format.ts";
 import { FormatError } from "../errors.ts";
-import { ExtentList } from "./extent-list.ts";
+import { ExtentList } from "../extent-list.ts";
 import { entriesOfTable } from "./geometry.ts";
 import type { Geometry } from "./geometry.ts";
 import { L1_PIECE_ENTRIES, l1Piece, tableLength, tableOffset } from "./l1-table.ts";

@@ -6,10 +6,11 @@
  */
 import { hex } from "../bytes.ts";
 import { FormatError } from "../errors.ts";
-import type { ExtentList } from "./extent-list.ts";
+import { NOWHERE } from "../extent-list.ts";
+import type { ExtentList } from "../extent-list.ts";
 import { SUBCLUSTERS } from "./geometry.ts";
 import type { Geometry } from "./geometry.ts";
-import { checkInFile, NOWHERE } from "./host-cluster.ts";
+import { checkInFile } from "./host-cluster.ts";
 
 /** Both halves of the bitmap word, as unsigned 32-bit numbers. */
 export interface SubclusterBitmap {

@@ -12,7 +12,7 @@ import type { DiskFormat, DiskImage, Extent, Need, Parsing, Warning } from "../d
 import { FormatError } from "../errors.ts";
 import { Bat, BAT_PAGE_LENGTH } from "./bat.ts";
 import type { BatPage } from "./bat.ts";
-import { ExtentList } from "./extent-list.ts";
+import { ExtentList } from "../extent-list.ts";
 import { HEADER_SECTION_USED, isVhdx, readHeader } from "./header.ts";
 import { HostFile } from "./host-file.ts";
 import { replayLog } from "./log.ts";
@@ -85,10 +85,10 @@ class VhdxImage implements DiskImage {
     const endBlock = Math.ceil(end / this.#blockSize);
     const list = new ExtentList();
     let at = offset;
-    while (at < end && !list.isFull) {
+    while (at < end && list.hasRoom()) {
       const page = yield* this.#bat.pageOf(Math.floor(at / this.#blockSize));
       const pageEnd = Math.min(end, page.endBlock * this.#blockSize);
-      while (at < pageEnd && !list.isFull) {
+      while (at < pageEnd && list.hasRoom()) {
         const block = Math.floor(at / this.#blockSize);
         const kind = page.kindOf(block);
         if (kind === "data") {
@@ -96,12 +96,12 @@ class VhdxImage implements DiskImage {
           at += this.#addPiece(list, at, this.#placeOf(page, block) + skip, Math.min(end - at, this.#blockSize - skip));
         } else {
           const runEnd = Math.min(end, page.endOfRun(block, endBlock) * this.#blockSize);
-          list.addGap(kind, at, runEnd - at);
+          list.add(kind, at, runEnd - at);
           at = runEnd;
         }
       }
     }
-    return list.take();
+    return list.finish();
   }
 
   *scan(): Generator<Need | readonly Extent[], { readonly virtualSize: number }, Uint8Array | undefined> {
@@ -114,11 +114,11 @@ class VhdxImage implements DiskImage {
         const place = this.#placeOf(page, present);
         for (let done = 0; done < length;) {
           done += this.#addPiece(list, start + done, place + done, length - done);
-          if (list.isFull) yield list.take();
+          if (!list.hasRoom()) yield list.finish();
         }
       }
       // Before the next page is waited for. What is not announced reads as zeros, blocks of state ZERO too.
-      if (!list.isEmpty) yield list.take();
+      if (!list.isEmpty) yield list.finish();
       block = page.endBlock;
     }
     return { virtualSize: this.virtualSize };
@@ -159,8 +159,8 @@ class VhdxImage implements DiskImage {
   #addPiece(list: ExtentList, offset: number, hostOffset: number, length: number): number {
     const piece = this.#file.overlay?.pieceAt(hostOffset, hostOffset + length) ?? { kind: "file", length };
     if (piece.bytes !== undefined) list.addInline(offset, piece.bytes);
-    else if (piece.kind === "zero") list.addGap("zero", offset, piece.length);
-    else list.addPlain(offset, piece.length, hostOffset);
+    else if (piece.kind === "zero") list.add("zero", offset, piece.length);
+    else list.add("data", offset, piece.length, hostOffset);
     return piece.length;
   }
 

@@ -48,13 +48,13 @@ export class SparseImage implements DiskImage {
     }
     const list = new ExtentList();
     let at = offset;
-    while (at < offset + length && !list.full) {
+    while (at < offset + length && list.hasRoom()) {
       const grain = Math.floor(at / grainSize);
       const index = Math.floor(grain / entriesPerTable);
       const table = yield* this.#tables.table(index);
       const last = Math.min(offset + length, (index + 1) * entriesPerTable * grainSize);
       if (table === undefined) {
-        list.blank("hole", at, last - at);
+        list.add("hole", at, last - at);
         at = last;
         continue;
       }
@@ -66,15 +66,15 @@ export class SparseImage implements DiskImage {
   /** Adds the grains of one table from `at` to `end`; returns how far it came. */
   #addGrains(list: ExtentList, table: Uint32Array, firstGrain: number, at: number, end: number): number {
     const { grainSize, compressed, zeroedGrains } = this.#header;
-    while (at < end && !list.full) {
+    while (at < end && list.hasRoom()) {
       const inGrain = at % grainSize;
       const part = Math.min(grainSize - inGrain, end - at);
       const slot = (at - inGrain) / grainSize - firstGrain;
       const sector = table[slot] ?? GRAIN_FREE;
-      if (sector === GRAIN_FREE) list.blank("hole", at, part);
-      else if (sector === GRAIN_ZERO && zeroedGrains) list.blank("zero", at, part);
+      if (sector === GRAIN_FREE) list.add("hole", at, part);
+      else if (sector === GRAIN_ZERO && zeroedGrains) list.add("zero", at, part);
       else if (compressed) this.#addCompressed(list, table, slot, at, part);
-      else list.plain(at, part, this.#plainOffset(sector, inGrain, part));
+      else list.add("data", at, part, this.#plainOffset(sector, inGrain, part));
       at += part;
     }
     return at;
@@ -89,7 +89,7 @@ export class SparseImage implements DiskImage {
     const skip = at % this.#header.grainSize;
     const grain = this.#compressedGrain(at - skip, sector, next > sector ? (next - sector) * SECTOR : Infinity);
     if (grain.kind !== "data" || grain.stored.encoding === "plain" || grain.stored.encoding === "inline") return;
-    list.encoded(at, part, { ...grain.stored, skip });
+    list.addEncoded(at, part, { ...grain.stored, skip });
   }
 
   *scan(): Scan<{ readonly virtualSize: number }> {

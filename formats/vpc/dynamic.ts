@@ -64,12 +64,12 @@ export class DynamicImage implements DiskImage {
     const { blockSize } = this.#header;
     const list = new ExtentList();
     let at = offset;
-    while (at < offset + length && !list.full) {
+    while (at < offset + length && list.hasRoom()) {
       const inBlock = at % blockSize;
       const part = Math.min(blockSize - inBlock, offset + length - at);
       const entry = yield* this.#table.entry((at - inBlock) / blockSize);
-      if (entry === BLOCK_FREE) list.blank("hole", at, part);
-      else list.plain(at, part, this.#hostOffset(entry, inBlock, part));
+      if (entry === BLOCK_FREE) list.add("hole", at, part);
+      else list.add("data", at, part, this.#hostOffset(entry, inBlock, part));
       at += part;
     }
     return list.finish();

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { Extent } from "../../../formats/disk-format.ts";
 import { MAX_NEED_LENGTH } from "../../../formats/disk-format.ts";
 import { addCompressed } from "../../../formats/qcow2/compressed-cluster.ts";
-import { ExtentList } from "../../../formats/qcow2/extent-list.ts";
+import { ExtentList } from "../../../formats/extent-list.ts";
 import { someGeometry } from "./geometries.ts";
 
 /** The extent of an entry with a host offset and a count of additional sectors, at a width that follows from cluster_bits. */

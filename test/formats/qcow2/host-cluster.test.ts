@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkInFile, hostOffsetOf, NOWHERE } from "../../../formats/qcow2/host-cluster.ts";
+import { NOWHERE } from "../../../formats/extent-list.ts";
+import { checkInFile, hostOffsetOf } from "../../../formats/qcow2/host-cluster.ts";
 import { someGeometry } from "./geometries.ts";
 
 describe("qcow2 host cluster", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Extent } from "../../../formats/disk-format.ts";
 import { MAX_ANNOUNCED } from "../../../formats/disk-format.ts";
-import { ExtentList } from "../../../formats/qcow2/extent-list.ts";
+import { ExtentList } from "../../../formats/extent-list.ts";
 import type { Geometry } from "../../../formats/qcow2/geometry.ts";
 import { addEntries } from "../../../formats/qcow2/l2-table.ts";
 import { someGeometry } from "./geometries.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Extent } from "../../../formats/disk-format.ts";
-import { ExtentList } from "../../../formats/qcow2/extent-list.ts";
-import { NOWHERE } from "../../../formats/qcow2/host-cluster.ts";
+import { ExtentList, NOWHERE } from "../../../formats/extent-list.ts";
 import { addSubclusters } from "../../../formats/qcow2/subclusters.ts";
 import { someGeometry } from "./geometries.ts";
 
