@@ -19,11 +19,11 @@ interface Range {
   readonly end: number;
 }
 
-/** The first range of data that ends after a host offset; undefined: nothing but a hole follows. */
-type FindData = (offset: number) => Range | undefined;
+/** The first range of data that ends after a host offset. Past its end a file is "data": whoever reads there is told. */
+type FindData = (offset: number) => Range;
 
 export function dataRanges(file: RandomAccess): DataRanges {
-  const find = file.spec.segments === undefined ? findInFile(file) : findInSegments(file.spec.segments);
+  const find = file.spec.segments === undefined ? findInFile(file) : findInSegments(file.spec.segments, file.size);
   let data: Range = { start: 0, end: 0 };
   return {
     split(extent) {
@@ -32,8 +32,8 @@ export function dataRanges(file: RandomAccess): DataRanges {
       const hostEnd = hostStart + extent.length;
       if (data.start <= hostStart && hostEnd <= data.end) return [extent];
       const parts: Extent[] = [];
-      for (let at = hostStart; at < hostEnd; ) {
-        if (at < data.start || at >= data.end) data = find(at) ?? { start: Infinity, end: Infinity };
+      for (let at = hostStart; at < hostEnd;) {
+        if (at < data.start || at >= data.end) data = find(at);
         const zeroEnd = Math.min(hostEnd, Math.max(at, data.start));
         const offset = extent.offset + at - hostStart;
         if (zeroEnd > at) {
@@ -57,18 +57,18 @@ function findInFile(file: RandomAccess): FindData {
   return (offset) => {
     if (kernel === undefined) return all;
     const start = kernel.seek(fd, "data", offset);
-    if (start === "ENXIO") return offset < file.size ? undefined : all;
+    if (start === "ENXIO") return { start: file.size, end: Infinity }; // nothing but a hole follows
     if (typeof start === "string") return all; // a pipe, or a filesystem that cannot
     const end = kernel.seek(fd, "hole", start);
-    // Past its end the file is "data" to us: whoever reads there is told that it ends.
     return { start, end: typeof end === "string" || end >= file.size ? Infinity : end };
   };
 }
 
-function findInSegments(segments: Float64Array): FindData {
+function findInSegments(segments: Float64Array, size: number): FindData {
   return (offset) => {
     const at = 3 * firstSegmentEndingAfter(segments, offset);
     const start = segments[at];
-    return start === undefined ? undefined : { start, end: start + (segments[at + 1] ?? 0) };
+    if (start === undefined) return { start: size, end: Infinity };
+    return { start, end: start + (segments[at + 1] ?? 0) };
   };
 }
