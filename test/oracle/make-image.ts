@@ -14,6 +14,7 @@ import {
   readFileSync,
   readSync,
   rmSync,
+  statfsSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -21,6 +22,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { baseDisk, randomBytes } from "../support/base-disk.ts";
 import { BAT, PAYLOAD, writeLog } from "../support/build-vhdx.ts";
+import { memoryFolder } from "../support/convert-image.ts";
 import type { Choice } from "./dimensions.ts";
 
 const KIB = 1024;
@@ -28,6 +30,9 @@ const SECTOR = 512;
 
 /** The longest write of a guest, if its clusters are not larger. */
 const MAX_WRITE = 256 * KIB;
+
+/** What all files of some folders may take at once, with a wide margin. */
+const MEMORY_NEEDED = 2 * KIB * KIB * KIB;
 
 /** Arguments of one qemu-io; the command line has a limit. */
 const COMMANDS_AT_ONCE = 500;
@@ -40,12 +45,15 @@ const COMPRESSORS: Readonly<Record<string, readonly string[]>> = {
 };
 
 export class ImageFolder {
-  readonly path = mkdtempSync(path.join(tmpdir(), "decant-oracle-"));
+  readonly path: string;
   readonly disk: Buffer;
-  readonly #base = path.join(this.path, "base.raw");
+  readonly #base: string;
 
-  constructor(disk = baseDisk()) {
+  /** @param place the folder that it is made in */
+  constructor(disk = baseDisk(), place = roomyMemoryFolder()) {
+    this.path = mkdtempSync(path.join(place, "decant-oracle-"));
     this.disk = disk;
+    this.#base = path.join(this.path, "base.raw");
     writeFileSync(this.#base, disk);
     mkdirSync(path.join(this.path, "pieces"));
   }
@@ -125,10 +133,11 @@ export class ImageFolder {
     const random = randomBytes(11);
     const pick = (below: number): number => ((random() << 16) | (random() << 8) | random()) % below;
     const most = Math.max(1, MAX_WRITE / how.unit);
+    const zeros = Buffer.alloc(most * how.unit);
     const writes: string[] = [];
     for (let at = 0; at < disk.length;) {
       const length = Math.min(disk.length - at, (1 + pick(most)) * how.unit);
-      const isZero = disk.subarray(at, at + length).every((byte) => byte === 0);
+      const isZero = disk.subarray(at, at + length).equals(zeros.subarray(0, length));
       if (!isZero) writes.push(`write -q ${how.compressed ? "-c " : ""}${this.#piece(at, length)}`);
       else if (pick(2) === 0) writes.push(`write -q -z ${at} ${length}`);
       at += length;
@@ -153,8 +162,15 @@ export class ImageFolder {
   }
 }
 
+/** In memory where there is room: half of the time would be spent waiting for the disk. */
+function roomyMemoryFolder(): string {
+  const folder = memoryFolder();
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize >= MEMORY_NEEDED ? folder : tmpdir();
+}
+
 /** @throws Error if a command fails */
-export function runQemuIo(format: string, image: string, commands: readonly string[]): void {
+function runQemuIo(format: string, image: string, commands: readonly string[]): void {
   for (let i = 0; i < commands.length; i += COMMANDS_AT_ONCE) {
     const args = commands.slice(i, i + COMMANDS_AT_ONCE).flatMap((command) => ["-c", command]);
     quietly("qemu-io", ["-t", "unsafe", "-d", "unmap", "-f", format, ...args, image]);

@@ -7,9 +7,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { closeSync, openSync, readSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { after, before, describe, it } from "node:test";
 import * as map from "../../cmd/map.ts";
 import type { MapRow } from "../../cmd/map.ts";
+import { baseDisk } from "../support/base-disk.ts";
 import { runCommand } from "../support/command-io.ts";
 import { requireTools } from "../support/tools.ts";
 import { FORMATS, imageChoice } from "./dimensions.ts";
@@ -24,7 +26,8 @@ let images: ImageFolder;
 describe("map --json says what qemu-img map says", { skip }, () => {
   let count = 0;
   before(() => {
-    images = new ImageFolder();
+    // On a disk: holes of the image files themselves are a part of what is compared.
+    images = new ImageFolder(baseDisk(), tmpdir());
   });
   after(() => images.remove());
 
