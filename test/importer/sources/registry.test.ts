@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { describe, it } from "node:test";
+import { SourceError, UsageError } from "../../../importer/errors.ts";
+import { openSource } from "../../../importer/sources/registry.ts";
+import { withFolder } from "../../support/loop-device.ts";
+
+describe("openSource", () => {
+  it("takes - for standard input, and any other name for a path", async () => {
+    assert.equal(openSource("-").name, "standard input");
+    await withFolder((folder) => {
+      for (const name of ["image", "with:colon", "c://x", "--", "a b"]) {
+        const file = path.join(folder, name);
+        fs.mkdirSync(path.dirname(file), { recursive: true });
+        fs.writeFileSync(file, name);
+        const source = openSource(file);
+        assert.deepEqual([source.name, source.size], [file, name.length]);
+        source.close();
+      }
+    });
+    assert.throws(() => openSource("no such file"), SourceError);
+  });
+
+  it("refuses a scheme that it does not know", () => {
+    for (const name of ["ftp://example.org/disk.raw", "FTP://example.org", "x+y.z-1://a"]) {
+      assert.throws(
+        () => openSource(name),
+        (error) => error instanceof UsageError && /(ftp|x\+y\.z-1):\/\/ are not supported/.test(error.message),
+      );
+    }
+  });
+});
