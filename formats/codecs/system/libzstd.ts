@@ -82,6 +82,8 @@ class LibzstdStream implements FrameDecoder {
   readonly #library: SystemLibrary;
   readonly #functions: Functions;
   #context: bigint | undefined;
+  /** The most that the first call for a frame may give. */
+  #firstOutput = Infinity;
   readonly #buffers = new Uint8Array(new ArrayBuffer(48));
   readonly #fields = viewOf(this.#buffers);
   readonly #buffersAddress: bigint;
@@ -94,8 +96,13 @@ class LibzstdStream implements FrameDecoder {
     functions.setParameter(this.#context, ZSTD_D_WINDOW_LOG_MAX, LARGEST_WINDOW_LOG);
   }
 
-  begin(_frame: ZstdFrame): void {
+  /**
+   * A frame that is all there and fits the output is decoded in one go by libzstd, and 1.5.4 then refuses every frame with
+   * a compressed block ("Src size is incorrect"). One byte less of output keeps it from trying.
+   */
+  begin({ contentSize }: ZstdFrame): void {
     this.done = false;
+    this.#firstOutput = contentSize === undefined || contentSize < 2 ? Infinity : contentSize - 1;
   }
 
   run(window: InputWindow, into: Uint8Array): number {
@@ -106,7 +113,8 @@ class LibzstdStream implements FrameDecoder {
     setSize(fields, INPUT + SIZE, window.length);
     setSize(fields, INPUT + POSITION, 0);
     fields.setBigUint64(OUTPUT, this.#library.address(into), true);
-    setSize(fields, OUTPUT + SIZE, into.length);
+    setSize(fields, OUTPUT + SIZE, Math.min(into.length, this.#firstOutput));
+    this.#firstOutput = Infinity;
     setSize(fields, OUTPUT + POSITION, 0);
     const status = this.#functions.stream(
       this.#context,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import zlib from "node:zlib";
 import { zstd } from "../../../formats/codecs/zstd.ts";
 import { MIB } from "../../../formats/bytes.ts";
 import {
@@ -36,6 +37,17 @@ describe("zstd", { skip }, () => {
           const file = compressWith(...command)(plain);
           assert.ok(zstd.probe(file), command.join(" "));
           assert.ok((await decode(file)).equals(plain), command.join(" "));
+        }
+      });
+
+      it("reads frames that say how long they are and fit what is asked for at once", async () => {
+        for (const length of [0, 1, 2, 300, 5000, 60_000]) {
+          const some = samplePlain(length);
+          const frame = zlib.zstdCompressSync(some);
+          for (const asked of [64 * 1024, Math.max(1, length), 1024 * 1024]) {
+            assert.ok((await decode(frame, asked)).equals(some), `${length} bytes into ${asked}`);
+            assert.ok((await decode(Buffer.concat([frame, frame]), asked)).equals(Buffer.concat([some, some])));
+          }
         }
       });
 
