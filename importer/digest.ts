@@ -3,7 +3,6 @@
  */
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { UsageError } from "./errors.ts";
 import { readPieces } from "./disk-reader.ts";
 import type { DiskPiece } from "./disk-reader.ts";
 import { must, stopIfInterrupted } from "./run.ts";
@@ -46,8 +45,6 @@ async function sha256Of(pieces: Iterable<DiskPiece>, size: number, pause: () => 
 }
 
 function sourcePieces(run: Run): Iterable<DiskPiece> {
-  if (run.unwrapped?.file === undefined) {
-    throw new UsageError("--digest with null: needs a source that can be read twice: a file that is not compressed");
-  }
-  return readPieces(must(run.image, "the image"), run.unwrapped.file, run.options.decoders);
+  const { image, file } = must(run.secondReading, "the second reading");
+  return readPieces(image, file, run.options.decoders);
 }

@@ -3,7 +3,7 @@
  */
 import { FormatError } from "../formats/errors.ts";
 import type { FormatErrorCode } from "../formats/errors.ts";
-import { Interrupted, SourceError, TargetError, UsageError } from "./errors.ts";
+import { errnoName, Interrupted, SourceError, TargetError, UsageError } from "./errors.ts";
 import type { SourceErrorCode, TargetErrorCode } from "./errors.ts";
 
 export type ErrorCode = FormatErrorCode | SourceErrorCode | TargetErrorCode | "USAGE" | "INTERRUPTED" | "INTERNAL";
@@ -61,12 +61,17 @@ export function errorCode(error: unknown): ErrorCode {
   return "INTERNAL";
 }
 
+/** Of these the kernel knows more than the sentence says. */
+const EXPLAINED_BY_KERNEL: readonly ErrorCode[] = ["TARGET_IO", "SOURCE_UNAVAILABLE", "INTERNAL"];
+
 /** What a person is told: the sentence, its causes, and what to do about it. */
 export function errorText(error: unknown): string {
   const parts = [messageOf(error)];
+  const showsKernel = EXPLAINED_BY_KERNEL.includes(errorCode(error));
   let cause = error instanceof Error ? error.cause : undefined;
   for (let depth = 0; cause instanceof Error && depth < 8; depth++) {
-    if (cause.message !== "" && !parts.includes(cause.message)) parts.push(cause.message);
+    const isNews = showsKernel || errnoName(cause) === undefined;
+    if (isNews && cause.message !== "" && !parts.includes(cause.message)) parts.push(cause.message);
     cause = cause.cause;
   }
   const remedy = remedyOf(error);
@@ -79,6 +84,9 @@ function messageOf(error: unknown): string {
 
 function remedyOf(error: unknown): string | undefined {
   const known =
-    error instanceof FormatError || error instanceof SourceError || error instanceof TargetError || error instanceof UsageError;
+    error instanceof FormatError ||
+    error instanceof SourceError ||
+    error instanceof TargetError ||
+    error instanceof UsageError;
   return known ? error.remedy : undefined;
 }

@@ -9,6 +9,7 @@ import type { JobPool } from "./engine/job-pool.ts";
 import type { StreamPour } from "./engine/pour-stream.ts";
 import type { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
+import type { SecondReading } from "./second-reading.ts";
 import type { Source } from "./sources/source.ts";
 import type { Target } from "./targets/target.ts";
 import type { Unwrapped } from "./unwrap.ts";
@@ -47,6 +48,8 @@ export interface Run {
   counted?: CountedStream;
   checksummed?: ChecksummedStream | undefined;
   stream?: StreamPour;
+  /** Where the options ask for it. */
+  secondReading?: SecondReading;
 
   /** Set when the first byte is about to be written. */
   pool?: JobPool;

@@ -3,7 +3,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { hex } from "../formats/bytes.ts";
-import { TargetError, UsageError } from "./errors.ts";
+import { TargetError } from "./errors.ts";
 import { readPieces } from "./disk-reader.ts";
 import { isZero } from "./engine/zero-search.ts";
 import { must, stopIfInterrupted } from "./run.ts";
@@ -12,14 +12,11 @@ import type { Target } from "./targets/target.ts";
 
 const COMPARE_LENGTH = 1024 * 1024;
 
-/** @throws TargetError TARGET_IO at the first byte that differs; UsageError where the source cannot be read twice */
+/** @throws TargetError TARGET_IO at the first byte that differs */
 export async function verifyTarget(run: Run): Promise<void> {
-  const file = run.unwrapped?.file;
-  if (file === undefined) {
-    throw new UsageError("--verify needs a source that can be read twice: a file that is not compressed");
-  }
+  const { image, file } = must(run.secondReading, "the second reading");
   const buffer = Buffer.alloc(COMPARE_LENGTH);
-  for (const piece of readPieces(must(run.image, "the image"), file, run.options.decoders)) {
+  for (const piece of readPieces(image, file, run.options.decoders)) {
     let at = 0;
     while (at < piece.length) {
       // Zeros that are a hole of the target need no reading: a disk of many TiB is mostly that.
@@ -40,7 +37,11 @@ function compare(target: Target, offset: number, buffer: Buffer, expected: Uint8
   if (equal) return;
   let at = 0;
   while (at < count && buffer[at] === (expected?.[at] ?? 0)) at += 1;
-  throw new TargetError("TARGET_IO", `${target.name} does not hold what was written to it: it differs at ${hex(offset + at)}`, {
-    context: { offset: offset + at },
-  });
+  throw new TargetError(
+    "TARGET_IO",
+    `${target.name} does not hold what was written to it: it differs at ${hex(offset + at)}`,
+    {
+      context: { offset: offset + at },
+    },
+  );
 }

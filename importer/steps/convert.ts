@@ -14,6 +14,6 @@ export async function convert(run: Run): Promise<Outcome<"Convert">> {
   }
   const file = must(run.unwrapped?.file, "the image file");
   const outlet = diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros"));
-  await copyDisk(must(run.image, "the image"), file, outlet);
+  await copyDisk(must(run.image, "the image"), file, outlet, run.signal);
   return "converted";
 }

@@ -10,6 +10,7 @@ import { FormatError } from "../../formats/errors.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
 import type { DiskImage } from "../../formats/disk-format.ts";
 import type { Outcome } from "../phases.ts";
+import { needsSecondReading, openSecondReading } from "../second-reading.ts";
 import { spillInto } from "../spill-file.ts";
 import type { Run } from "../run.ts";
 import { unwrapFile, unwrapStream } from "../unwrap.ts";
@@ -34,6 +35,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
       : await unwrapFile(source.file, unwrapping, (stream) => (run.counted = new CountedStream(stream)));
   run.unwrapped = unwrapped;
   run.warnings.push(...unwrapped.warnings);
+  if (needsSecondReading(run)) run.secondReading = await openSecondReading(run, unwrapping);
   if (unwrapped.file !== undefined) {
     setImage(run, driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
     return "random-access";

@@ -30,6 +30,9 @@ export interface StartedDecant {
   feed(bytes: Uint8Array): Promise<void>;
 }
 
+/** A run that hangs does not take the tests with it. */
+const MAX_RUN_MS = 60_000;
+
 /** Debian's user and group of nobody. */
 export const NOBODY = 65534;
 
@@ -42,6 +45,8 @@ export function startDecant(args: readonly string[], options: StartOptions = {})
       NODE_COMPILE_CACHE: path.join(ROOT, "node_modules", ".cache", "decant"),
       ...options.env,
     },
+    timeout: MAX_RUN_MS,
+    killSignal: "SIGKILL",
     stdio: [options.stdin ?? "ignore", "pipe", "pipe"],
     ...(options.user === undefined ? {} : { uid: options.user, gid: options.user }),
   });
