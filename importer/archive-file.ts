@@ -110,8 +110,8 @@ class CheckedStream implements ByteStream {
     this.#digests = new MemberDigests(chosen.digest === undefined ? [] : [chosen.digest.algorithm]);
   }
 
-  read(into: Uint8Array): number {
-    const count = this.#stream.read(into);
+  async read(into: Uint8Array): Promise<number> {
+    const count = await this.#stream.read(into);
     if (count > 0) {
       this.#digests.update(into.subarray(0, count));
     } else if (!this.#checked) {

@@ -96,6 +96,7 @@ export class DataProcessor {
     } catch (error) {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
+      run.stream?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
       if (run.source.file === undefined) run.source.close();
       await Promise.race([work.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref())]);

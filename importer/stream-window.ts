@@ -2,6 +2,7 @@
  * A stream with positions: looks ahead, skips, and reads on, always forward. What was looked at still comes.
  */
 import type { ByteStream } from "../formats/byte-stream.ts";
+import { Turns } from "./turns.ts";
 
 const SKIP_LENGTH = 256 * 1024;
 
@@ -9,6 +10,7 @@ export class StreamWindow {
   /** Position of the next byte that `read` gives. */
   position = 0;
   readonly #stream: ByteStream;
+  readonly #turns = new Turns();
   #ahead: Uint8Array = new Uint8Array(0);
   #ended = false;
 
@@ -64,6 +66,7 @@ export class StreamWindow {
   }
 
   async #pull(into: Uint8Array): Promise<number> {
+    await this.#turns.due();
     const count = await this.#stream.read(into);
     if (count === 0) this.#ended = true;
     return count;

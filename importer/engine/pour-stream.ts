@@ -10,6 +10,8 @@ import type { ByteStream } from "../../formats/byte-stream.ts";
 import { hex } from "../../formats/bytes.ts";
 import type { DiskImage, Extent, Need, Parsing } from "../../formats/disk-format.ts";
 import { FormatError } from "../../formats/errors.ts";
+import { Interrupted } from "../errors.ts";
+import { Turns } from "../turns.ts";
 import { checkAnswer, checkNeed } from "../drive-parser.ts";
 import type { DiskOutlet } from "./disk-outlet.ts";
 import { FutureExtents } from "./future-extents.ts";
@@ -42,6 +44,8 @@ export class StreamPour {
   #rowCount = 0;
   #rowBytes = 0;
   #rowSlots: LiveSlot[] = [];
+  readonly #turns = new Turns();
+  #closed = false;
 
   constructor(stream: ByteStream, slab: Slab, openSpill: () => Spill) {
     this.#slab = slab;
@@ -63,7 +67,9 @@ export class StreamPour {
     return this.#passage.position;
   }
 
+  /** Whatever is under way ends at its next step. */
   close(): void {
+    this.#closed = true;
     this.#hold.close();
   }
 
@@ -114,6 +120,7 @@ export class StreamPour {
       for (const extent of value) await this.#place(extent);
       await this.#send();
       await this.#out.settle();
+      await this.#turn();
       this.#step = this.#scan.next();
     }
     return false;
@@ -137,11 +144,17 @@ export class StreamPour {
       if (!(await this.#out.pool.oneDone())) throw new Error("every slot is in use and no job is under way");
     });
     if (!came) return false;
+    await this.#turn();
     const { position } = this.#passage;
     await this.#placeIncomplete();
     while (this.#future.nextOffset < position) await this.#placeData(this.#future.take());
     await this.#send();
     return true;
+  }
+
+  async #turn(): Promise<void> {
+    await this.#turns.due();
+    if (this.#closed) throw new Interrupted();
   }
 
   async #place(extent: Extent): Promise<void> {
