@@ -28,6 +28,8 @@ export interface ExecutorSpec {
   readonly startsZeroed: boolean;
   readonly decoders: DecoderChoice;
   readonly counters: SharedArrayBuffer;
+  /** One word, shared by all threads; once it is not 0, whatever is left of a job is given up. Undefined: nobody stops it. */
+  readonly stopped?: SharedArrayBuffer;
 }
 
 /** Decoded clusters that follow each other on the disk are gathered up to this length before they are written. */
@@ -43,6 +45,7 @@ export class JobExecutor {
   readonly #slab: Uint8Array | undefined;
   readonly #writer: PositionedWriter | undefined;
   readonly #decoder: BlockDecoder;
+  readonly #stopped: Int32Array | undefined;
   #readBuffer = Buffer.alloc(0);
   #gathered = Buffer.alloc(0);
   #gatheredLength = 0;
@@ -56,6 +59,7 @@ export class JobExecutor {
     this.#slab = spec.slab === undefined ? undefined : new Uint8Array(spec.slab);
     this.#writer = spec.writer === undefined ? undefined : new PositionedWriter(spec.writer);
     this.#decoder = createBlockDecoder(spec.decoders);
+    this.#stopped = spec.stopped === undefined ? undefined : new Int32Array(spec.stopped);
   }
 
   /** @throws FormatError FORMAT_CORRUPT where the bytes do not decode; SourceError, TargetError from reading and writing */
@@ -64,6 +68,7 @@ export class JobExecutor {
     const { bytes, base } = this.#input(job.input);
     const rows = job.items.length / ITEM_FIELDS;
     for (let row = 0; row < rows; row++) {
+      if (this.#stopped !== undefined && Atomics.load(this.#stopped, 0) !== 0) break;
       const at = itemField(job.items, row, ITEM.storedAt) - base;
       const stored = bytes.subarray(at, at + itemField(job.items, row, ITEM.storedLength));
       if (itemField(job.items, row, ITEM.encoding) === PLAIN) this.#plain(job.items, row, stored);

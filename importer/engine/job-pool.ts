@@ -11,6 +11,7 @@ import { Counters, sumTotals } from "./counters.ts";
 import type { Totals } from "./counters.ts";
 import { JobExecutor } from "./executor.ts";
 import type { ExecutorSpec } from "./executor.ts";
+import { STOP } from "./job.ts";
 import type { Job, JobResult } from "./job.ts";
 import { reviveError } from "./thread-error.ts";
 import type { WorkerAnswer } from "./worker-thread.ts";
@@ -24,7 +25,10 @@ const TURN_MS = 50;
 // The heap of a worker holds messages of a few kilobytes; V8's defaults would let each grow by tens of megabytes.
 const WORKER_HEAP = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 } as const;
 
-export type PoolSpec = Omit<ExecutorSpec, "counters">;
+/** How long a thread may take to end by itself. */
+const END_GRACE_MS = 10_000;
+
+export type PoolSpec = Omit<ExecutorSpec, "counters" | "stopped">;
 
 export interface JobPool {
   /** Waits for a place, then hands the job over. `done` is called once it has succeeded. Rejects with the first error of any job. */
@@ -90,11 +94,12 @@ class WorkerPool implements JobPool {
   readonly #counters: Counters[] = [];
   #error: Error | undefined;
   #wake: (() => void) | undefined;
+  readonly #stopped = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
 
   constructor(spec: PoolSpec, threads: number) {
     for (let i = 0; i < threads; i++) {
       const counters = new Counters();
-      const workerData: ExecutorSpec = { ...spec, counters: counters.shared };
+      const workerData: ExecutorSpec = { ...spec, counters: counters.shared, stopped: this.#stopped };
       const worker = new Worker(new URL(workerFile(), import.meta.url), { workerData, resourceLimits: WORKER_HEAP });
       const slot: Slot = { worker, pending: [] };
       worker.on("message", (answer: WorkerAnswer) => this.#answered(slot, answer));
@@ -135,7 +140,8 @@ class WorkerPool implements JobPool {
 
   async close(): Promise<void> {
     this.#fail(new Interrupted());
-    await Promise.all(this.#slots.map((slot) => slot.worker.terminate()));
+    Atomics.store(new Int32Array(this.#stopped), 0, 1);
+    await Promise.all(this.#slots.map((slot) => ended(slot.worker)));
   }
 
   #answered(slot: Slot, answer: WorkerAnswer): void {
@@ -165,6 +171,19 @@ class WorkerPool implements JobPool {
       };
     });
   }
+}
+
+/**
+ * Lets a thread end by itself, and ends it if it does not. To end it first would be quicker, but a thread that is ended while
+ * it loads a native package takes the process with it (SIGABRT in napi_throw, koffi 3.3.4, Node.js 24).
+ */
+async function ended(worker: Worker): Promise<void> {
+  if (worker.threadId === -1) return;
+  const exit = new Promise((resolve) => worker.once("exit", resolve));
+  worker.postMessage(STOP);
+  const late = setTimeout(() => void worker.terminate(), END_GRACE_MS);
+  await exit;
+  clearTimeout(late);
 }
 
 /** The compiled program has .js files beside it, the development tree .ts. */

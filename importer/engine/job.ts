@@ -5,6 +5,9 @@
  */
 import type { EncodedStored, Stored } from "../../formats/disk-format.ts";
 
+/** What a thread is sent after its last job. */
+export const STOP = "stop";
+
 /** Columns of a row. */
 export const ITEM = {
   encoding: 0,
