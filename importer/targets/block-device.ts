@@ -3,7 +3,7 @@
  *
  * It is never assumed to hold zeros. Its first and last MiB are zeroed before anything is written, and what goes to its first
  * MiB waits in memory until commit, so that a run that ends in any other way, killed or without power, leaves nothing that
- * boots. All writes are whole logical sectors.
+ * boots. After a commit what lies behind a shorter disk is as it was. All writes are whole logical sectors.
  */
 import fs from "node:fs";
 import { alignUp, MIB } from "../../formats/bytes.ts";
@@ -80,9 +80,11 @@ class BlockDeviceTarget implements Target {
   readonly #head: Uint8Array;
   readonly #writer: PositionedWriter;
   /** The device without the held head: what makes the device's own ends. */
-  readonly #ends: PositionedWriter;
+  readonly #unheld: PositionedWriter;
   readonly #zeroing: DeviceZeroing;
   #size: number | undefined;
+  /** What the device's ends held before begin: behind a shorter disk it comes back at commit. */
+  #oldEnds: readonly { readonly offset: number; readonly bytes: Uint8Array }[] = [];
   #begun = false;
   #open = true;
 
@@ -110,7 +112,7 @@ class BlockDeviceTarget implements Target {
     };
     this.#writer = new PositionedWriter(this.writer);
     // Locks of its own: a thread that was ended may hold one of the others for ever.
-    this.#ends = new PositionedWriter({
+    this.#unheld = new PositionedWriter({
       ...this.writer,
       heldHead: undefined,
       locks: allocateLocks(),
@@ -131,6 +133,7 @@ class BlockDeviceTarget implements Target {
   begin(virtualSize: number | undefined): void {
     if (virtualSize !== undefined) this.#fits(virtualSize);
     this.#begun = true;
+    this.#oldEnds = this.#ends().map(([offset, length]) => ({ offset, bytes: this.#readBefore(offset, length) }));
     this.#zeroEnds();
     // On the disk before any data is: a node that loses power now must not boot what was there before.
     this.flush();
@@ -182,8 +185,12 @@ class BlockDeviceTarget implements Target {
 
   commit(): void {
     this.flush();
-    const length = Math.min(this.#head.length, alignUp(this.#size ?? this.#head.length, this.sectorSize));
-    this.#ends.write(this.#head.subarray(0, length), 0);
+    const end = alignUp(this.#size ?? this.capacity, this.sectorSize);
+    for (const { offset, bytes } of this.#oldEnds) {
+      const behind = Math.max(0, end - offset);
+      if (behind < bytes.length) this.#unheld.write(bytes.subarray(behind), offset + behind);
+    }
+    this.#unheld.write(this.#head.subarray(0, Math.min(this.#head.length, end)), 0);
     this.flush();
     this.#open = false;
     try {
@@ -213,16 +220,32 @@ class BlockDeviceTarget implements Target {
   }
 
   #zeroEnds(): void {
-    this.#ends.zeroes(0, this.#head.length);
+    for (const [offset, length] of this.#ends()) this.#unheld.zeroes(offset, length);
+  }
+
+  /** The device's first and last MiB. */
+  #ends(): readonly (readonly [offset: number, length: number])[] {
     const tail = Math.max(this.#head.length, this.capacity - BOOT_AREA);
-    this.#ends.zeroes(tail, this.capacity - tail);
+    return [
+      [0, this.#head.length],
+      [tail, this.capacity - tail],
+    ];
+  }
+
+  #readBefore(offset: number, length: number): Uint8Array {
+    const bytes = new Uint8Array(length);
+    try {
+      return bytes.subarray(0, this.#readDevice(bytes, offset));
+    } catch (error) {
+      throw toTargetError(error, `read at ${offset} from`, this.name);
+    }
   }
 
   /** A disk that is shorter than the device has its copy of a GPT at its own end. */
   #zeroDiskTail(): void {
     const end = Math.min(this.capacity, alignUp(this.#size ?? this.capacity, this.sectorSize));
     const start = Math.max(this.#head.length, end - BOOT_AREA);
-    if (end > start) this.#ends.zeroes(start, end - start);
+    if (end > start) this.#unheld.zeroes(start, end - start);
   }
 
   #fits(size: number): void {
