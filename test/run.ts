@@ -21,7 +21,7 @@ const INSTALL_TIMEOUT_MS = 10 * 60 * 1000;
 // A test that hangs fails, after more time than any test takes on a slow machine.
 const TEST_TIMEOUT_MS = 15 * 60 * 1000;
 // Each needs hours, a cluster or a quiet machine, and has its own command.
-const NOT_BY_DEFAULT = ["test/slow/", "test/cluster/", "test/bench/"];
+const NOT_BY_DEFAULT = ["test/slow/", "test/cluster/"];
 
 process.chdir(path.dirname(import.meta.dirname));
 process.env["PATH"] = [process.env["PATH"], ...SYSTEM_FOLDERS].join(path.delimiter);
