@@ -1,6 +1,7 @@
 /**
  * Where the extents of a disk go: data to the job pool, zeros to the target's own means.
  */
+import { TargetError } from "../errors.ts";
 import type { Target } from "../targets/target.ts";
 import type { JobPool } from "./job-pool.ts";
 import type { JobResult } from "./job.ts";
@@ -8,6 +9,12 @@ import type { ZeroRanges } from "./zero-ranges.ts";
 
 export interface DiskOutlet {
   readonly pool: JobPool;
+  /**
+   * Called with the end of each range whose place is known: zeros past a device's end would else go unnoticed, and for a
+   * stream of unknown length all of it would be read first.
+   * @throws TargetError TARGET_TOO_SMALL
+   */
+  checkFits(end: number): void;
   /** A range that reads as zeros. */
   zero(offset: number, length: number): void;
   /** Data that the parser itself brought. */
@@ -21,6 +28,13 @@ export interface DiskOutlet {
 export function diskOutlet(target: Target, pool: JobPool, zeros: ZeroRanges): DiskOutlet {
   return {
     pool,
+    checkFits(end) {
+      const { capacity, name } = target;
+      if (capacity === undefined || end <= capacity) return;
+      throw new TargetError("TARGET_TOO_SMALL", `the disk does not fit ${name}, which holds ${capacity} bytes`, {
+        context: { capacity, end },
+      });
+    },
     zero: (offset, length) => zeros.add(offset, length),
     settle: () => zeros.settle(),
     inline: (bytes, offset) => target.writeAt(bytes, offset),

@@ -158,6 +158,7 @@ export class StreamPour {
   }
 
   async #place(extent: Extent): Promise<void> {
+    this.#out.checkFits(extent.offset + extent.length);
     if (extent.kind !== "data") this.#out.zero(extent.offset, extent.length);
     else if (extent.stored.encoding === "inline") this.#out.inline(extent.stored.bytes, extent.offset);
     else await this.#placeData({ offset: extent.offset, length: extent.length, stored: extent.stored });

@@ -53,6 +53,7 @@ export function memoryDisk(slab: SharedArrayBuffer, delay = 3): MemoryDisk {
     inline: (bytes, offset) => void pieces.push([offset, Uint8Array.from(bytes)]),
     jobDone: () => undefined,
     settle: () => Promise.resolve(),
+    checkFits: () => undefined,
   };
   return {
     outlet,

@@ -26,4 +26,15 @@ describe("diskOutlet", () => {
       await pool.close();
     });
   });
+
+  it("knows where a target ends", async () => {
+    const target = { ...recordingTarget({ size: 4096 }), name: "a device", capacity: 4096 };
+    await withJobPlaces(new Uint8Array(0), {}, async ({ spec }) => {
+      const pool = openJobPool(spec, 1);
+      const outlet = diskOutlet(target, pool, new ZeroRanges(target));
+      outlet.checkFits(4096);
+      assert.throws(() => outlet.checkFits(4097), { code: "TARGET_TOO_SMALL", message: /a device, which holds 4096 bytes/ });
+      await pool.close();
+    });
+  });
 });
