@@ -47,8 +47,7 @@ describe("damaged images", () => {
     try {
       await withTemporaryFolder(async (folder) => {
         let seed = only === undefined ? FIRST_SEED : Number(only);
-        const goesOn = (): boolean =>
-          only === undefined ? tried < INPUTS || performance.now() < until : tried === 0;
+        const goesOn = (): boolean => (only === undefined ? tried < INPUTS || performance.now() < until : tried === 0);
         for (; goesOn(); seed++, tried++) {
           const input = damaged(inputs, dice(seed));
           const name = `FUZZ_SEED=${seed}: ${input.what}`;

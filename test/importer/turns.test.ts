@@ -9,13 +9,13 @@ describe("Turns", () => {
 
   it("lets a timer run in a loop that waits for nothing else", async () => {
     const turns = new Turns();
-    let ran = false;
+    const timer = { ran: false };
     setTimeout(() => {
-      ran = true;
+      timer.ran = true;
     }, 1);
     const deadline = performance.now() + 10_000;
-    while (!ran && performance.now() < deadline) await turns.due();
-    assert.ok(ran);
+    while (!timer.ran && performance.now() < deadline) await turns.due();
+    assert.ok(timer.ran);
   });
 
   it("starts to count again after a turn", async () => {

@@ -114,6 +114,14 @@ function wrap(bytes: Buffer, roll: Dice): [how: string, wrapped: Buffer] {
     case 2:
       return ["in tar", Buffer.from(buildTar([{ name: "disk.img", content: bytes }]))];
     default:
-      return ["in tar, with a text beside it", Buffer.from(buildTar([{ name: "README", content: Buffer.from("read me") }, { name: "a/disk", content: bytes }]))];
+      return [
+        "in tar, with a text beside it",
+        Buffer.from(
+          buildTar([
+            { name: "README", content: Buffer.from("read me") },
+            { name: "a/disk", content: bytes },
+          ]),
+        ),
+      ];
   }
 }
