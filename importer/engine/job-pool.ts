@@ -180,7 +180,7 @@ class WorkerPool implements JobPool {
 async function ended(worker: Worker): Promise<void> {
   if (worker.threadId === -1) return;
   const exit = new Promise((resolve) => worker.once("exit", resolve));
-  worker.postMessage(STOP);
+  worker.postMessage(STOP, []);
   const late = setTimeout(() => void worker.terminate(), END_GRACE_MS);
   await exit;
   clearTimeout(late);
