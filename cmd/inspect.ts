@@ -82,7 +82,7 @@ async function open(unwrapped: Unwrapped): Promise<DiskImage> {
   const { file, stream, format } = unwrapped;
   if (file !== undefined) return driveParser(format.open(file.size), file);
   if (stream === undefined) throw new Error("neither a file nor a stream");
-  return new StreamPour(stream, new Slab(SLOTS), () => spillInto(undefined)).drive(format.open(undefined));
+  return await new StreamPour(stream, new Slab(SLOTS), () => spillInto(undefined)).drive(format.open(undefined));
 }
 
 function describe(
@@ -108,13 +108,18 @@ function text(inspection: Inspection): string {
     ["source", inspection.source],
     ["wrappers", inspection.wrappers.join(" → ") || "none"],
     ["format", inspection.format ?? "not known"],
-    ["virtual size", inspection.virtualSize === null ? "known only at its end" : bytes(inspection.virtualSize)],
+    ["virtual size", inspection.virtualSize === null ? unknownSize(inspection) : bytes(inspection.virtualSize)],
     ["stored size", inspection.storedSize === null ? "not known" : bytes(inspection.storedSize)],
     ...inspection.features.map((feature, i): [string, string] => [i === 0 ? "features" : "", feature]),
     ...inspection.warnings.map(({ code, message }): [string, string] => ["warning", `${message} [${code}]`]),
   ];
   if (inspection.refused !== null) rows.push(["refused", `${inspection.refused.message} [${inspection.refused.code}]`]);
   return rows.map(([name, value]) => `${name.padEnd(14)}${value}\n`).join("");
+}
+
+/** Only of a stream that may be read to its end. */
+function unknownSize(inspection: Inspection): string {
+  return inspection.refused === null ? "known only at its end" : "not known";
 }
 
 function bytes(value: number): string {

@@ -32,6 +32,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "qemu-img": "qemu-utils",
   "qemu-io": "qemu-utils",
   "qemu-nbd": "qemu-utils",
+  script: "bsdutils",
   sfdisk: "fdisk",
   strace: "strace",
   tar: "tar",
