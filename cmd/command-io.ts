@@ -17,7 +17,7 @@ export interface CommandIo {
   /** Talk: progress, summaries, errors. */
   readonly stderr: TextOutput;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Aborted by SIGINT and SIGTERM. */
+  /** Aborted by SIGINT, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   /** Peak resident memory of the process so far, bytes. */
   maxRss(): number;
@@ -27,23 +27,18 @@ export interface CommandIo {
 const EXIT_INTERRUPTED = consequences.INTERRUPTED.exit;
 
 export function processIo(): CommandIo {
-  const stop = new AbortController();
-  let signals = 0;
-  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(name, () => {
-      signals += 1;
-      stop.abort();
-      // A second Ctrl-C does not wait for the clean-up.
-      if (signals > 1) endInterrupted(EXIT_INTERRUPTED);
-    });
-  }
+  let stop: AbortController | undefined;
   return {
     stdout: output(1, process.stdout),
     stderr: output(2, process.stderr),
     env: process.env,
-    signal: stop.signal,
+    // A command that never asks for the signal has nothing to clean up, and is ended by the kernel at once.
+    get signal() {
+      stop ??= stopOnSignals();
+      return stop.signal;
+    },
     maxRss: () => process.resourceUsage().maxRSS * 1024,
-    exit: (status) => (stop.signal.aborted ? endInterrupted(status) : process.exit(status)),
+    exit: (status) => (stop?.signal.aborted === true ? endInterrupted(status) : process.exit(status)),
   };
 }
 
@@ -56,6 +51,20 @@ function endInterrupted(status: number): never {
   process.removeAllListeners("SIGINT");
   process.kill(process.pid, "SIGINT");
   return process.exit(status);
+}
+
+function stopOnSignals(): AbortController {
+  const stop = new AbortController();
+  let signals = 0;
+  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(name, () => {
+      signals += 1;
+      stop.abort();
+      // A second Ctrl-C does not wait for the clean-up.
+      if (signals > 1) endInterrupted(EXIT_INTERRUPTED);
+    });
+  }
+  return stop;
 }
 
 /** Written at once and whole, so that nothing is lost when the process ends. */

@@ -96,6 +96,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 
 async function convert(sourceName: string, targetName: string, options: ConvertOptions, io: CommandIo): Promise<ConvertResult> {
   const started = performance.now();
+  const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
   const source = openSource(sourceName);
   let report: Report;
@@ -114,7 +115,7 @@ async function convert(sourceName: string, targetName: string, options: ConvertO
     source.close();
     throw error;
   }
-  const processor = new DataProcessor(source, target, runOptions, io.signal);
+  const processor = new DataProcessor(source, target, runOptions, signal);
   const stopProgress = showProgress(options.json === true && options.progress === "auto" ? "none" : options.progress, io, () => processor.progress);
   try {
     report = await processor.run();
