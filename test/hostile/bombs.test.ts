@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import zlib from "node:zlib";
 import { GIB, KIB, MIB, TIB } from "../../formats/bytes.ts";
 import { buildTar, octal, paxEntry, tarHeader } from "../support/build-tar.ts";
@@ -18,6 +19,7 @@ import { assertRefusal, expectRefusal } from "../support/expect-conversion.ts";
 import { withLoopDevice, withTmpfs } from "../support/loop-device.ts";
 import { dictionaryByte, withDictionary } from "../support/patch-xz.ts";
 import { bytesReadBy } from "../support/process-work.ts";
+import { startDecant } from "../support/start-decant.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireLoopDevices, requireRoot, requireTools } from "../support/tools.ts";
 
@@ -152,6 +154,29 @@ describe("expansion bombs", { skip }, () => {
       }
     });
   }
+});
+
+describe("commands that only look", () => {
+  it("map, compare and convert to null: end soon after Ctrl-C, whatever the tables name", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const source = path.join(folder, "bomb.qcow2");
+      fs.writeFileSync(source, buildTableBomb(4 * MIB, "zero"));
+      for (const args of [
+        ["map", "--json", source],
+        ["compare", source, source],
+        ["convert", source, "null:"],
+      ]) {
+        const { child, ended } = startDecant(args);
+        await sleep(2000);
+        const stoppedAt = performance.now();
+        child.kill("SIGINT");
+        const { status, signal } = await ended;
+        assert.ok(status === 130 || signal === "SIGINT", `${args[0]}: ${status} ${signal}`);
+        const seconds = (performance.now() - stoppedAt) / 1000;
+        assert.ok(seconds < MOST_SECONDS_TO_STOP, `${args[0]} took ${seconds} s to stop`);
+      }
+    }, memoryFolder());
+  });
 });
 
 describe("expansion bombs on small targets", { skip: skip || requireRoot() || requireLoopDevices() }, () => {
