@@ -57,10 +57,10 @@ function setImage(run: Run, image: DiskImage): void {
   run.image = image;
   run.virtualSize = image.virtualSize;
   run.warnings.push(...image.warnings);
-  const [first] = image.warnings;
+  const [first] = run.warnings;
   if (first === undefined || !run.options.strict) return;
   throw new FormatError("FORMAT_INVALID", `${first.message} [${first.code}]`, {
     remedy: "Without --strict this is a warning.",
-    context: { warnings: image.warnings.map((warning) => warning.code) },
+    context: { warnings: run.warnings.map((warning) => warning.code) },
   });
 }

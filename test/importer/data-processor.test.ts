@@ -19,7 +19,9 @@ import { openFile } from "../../importer/sources/file.ts";
 import type { Source } from "../../importer/sources/source.ts";
 import { openTarget } from "../../importer/targets/open-target.ts";
 import type { Target } from "../../importer/targets/target.ts";
+import { ovaEntries } from "../support/build-ova.ts";
 import { buildQcow2 } from "../support/build-qcow2.ts";
+import { buildTar } from "../support/build-tar.ts";
 import { sampleBytes, samples } from "../support/images.ts";
 import { withFolder } from "../support/loop-device.ts";
 import { readDisk } from "../support/parse.ts";
@@ -223,6 +225,25 @@ describe("DataProcessor", () => {
     );
     await assert.rejects(pour(dirty, { options: { strict: true } }), (error) => {
       return error instanceof FormatError && /QCOW2_DIRTY/.test(error.message);
+    });
+  });
+
+  it("makes an error of what an archive warns of, too", async () => {
+    // The descriptor says another length than the disk has.
+    const vmdk = sampleBytes("vmdk/stream-optimized.vmdk");
+    const disks = [{ name: "disk.vmdk", content: vmdk }];
+    const ova = buildTar(
+      ovaEntries({ disks }).map((entry) => {
+        return entry.name === "disk.vmdk" ? { ...entry, content: Buffer.concat([vmdk, Buffer.alloc(512)]) } : entry;
+      }),
+    );
+    const { report } = await pour(ova);
+    assert.deepEqual(
+      report.warnings.map(({ code }) => code),
+      ["OVA_SIZE_DIFFERS"],
+    );
+    await assert.rejects(pour(ova, { options: { strict: true } }), (error) => {
+      return error instanceof FormatError && /OVA_SIZE_DIFFERS/.test(error.message);
     });
   });
 
