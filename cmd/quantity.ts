@@ -2,30 +2,19 @@
  * Quantities of bytes as Kubernetes writes them (`10Gi`, `10G`, `1.5Ti`, plain bytes), and as people read them.
  */
 import { UsageError } from "../importer/errors.ts";
+import { quantityInBytes } from "../importer/quantity.ts";
 
-const FACTORS: Readonly<Record<string, number>> = {
-  "": 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-};
+/** What people write; Kubernetes' signs, exponents and fractions of a unit would be slips of the finger here. */
+const SIZE = /^\d+(?:\.\d+)?(?:[kMGTP]|[KMGTP]i)?$/;
 
 /**
  * Whole bytes; a fraction of a byte is rounded up, as Kubernetes does.
  * @throws UsageError naming the text
  */
 export function parseQuantity(text: string): number {
-  const [, number = "", suffix = ""] = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(text.trim()) ?? [];
-  const factor = Object.hasOwn(FACTORS, suffix) ? FACTORS[suffix] : undefined;
-  const bytes = factor === undefined || number === "" ? Number.NaN : Math.ceil(Number(number) * factor);
-  if (!Number.isSafeInteger(bytes)) {
+  const trimmed = text.trim();
+  const bytes = SIZE.test(trimmed) ? quantityInBytes(trimmed) : undefined;
+  if (bytes === undefined || !Number.isSafeInteger(bytes)) {
     throw new UsageError(`"${text.slice(0, 100)}" is not a quantity of bytes such as 10Gi, 10G or 10737418240`);
   }
   return bytes;
