@@ -15,10 +15,13 @@ export interface ByteStream {
   close(): void | Promise<void>;
 }
 
-/** Reads until `into` is full or the stream ends; returns how many bytes. */
-export async function readFully(stream: ByteStream, into: Uint8Array): Promise<number> {
+/**
+ * Reads until `into` is full or the stream ends; returns how many bytes.
+ * @param enough stops earlier, once so many bytes are there
+ */
+export async function readFully(stream: ByteStream, into: Uint8Array, enough = into.length): Promise<number> {
   let filled = 0;
-  while (filled < into.length) {
+  while (filled < enough) {
     const answer = stream.read(into.subarray(filled));
     const count = typeof answer === "number" ? answer : await answer;
     if (count === 0) break;

@@ -47,11 +47,12 @@ export class Passage {
   }
 
   /**
-   * Reads the next slot full.
+   * Reads the next slot.
    * @param waitForSlot called while all slots are in use; resolves when it is worth another try
+   * @param enough bytes that are worth a slot, while little is known and much may be refused; default: a slot is read full
    * @returns false at the end of the stream
    */
-  async advance(waitForSlot: () => Promise<void>): Promise<boolean> {
+  async advance(waitForSlot: () => Promise<void>, enough = SLOT_LENGTH): Promise<boolean> {
     if (this.ended) return false;
     while (this.#recent.length >= RECENT_SLOTS) this.#retireOldest();
     let number = this.#slab.take();
@@ -59,8 +60,9 @@ export class Passage {
       await waitForSlot();
       number = this.#slab.take();
     }
-    const count = await readFully(this.#stream, this.#slab.view(number));
-    if (count < SLOT_LENGTH) this.ended = true;
+    const wanted = Math.min(enough, SLOT_LENGTH);
+    const count = await readFully(this.#stream, this.#slab.view(number), wanted);
+    if (count < wanted) this.ended = true;
     if (count === 0) {
       this.#slab.release(number);
       return false;

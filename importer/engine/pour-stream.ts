@@ -128,7 +128,10 @@ export class StreamPour {
 
   async #answer(need: Need): Promise<Uint8Array> {
     checkNeed(need);
-    while (this.#passage.position < need.offset + need.length && (await this.#advance()));
+    const end = need.offset + need.length;
+    // Before the pour no more than the headers: what is refused by them is refused without its first megabyte.
+    const enough = (): number | undefined => (this.#outlet === undefined ? end - this.#passage.position : undefined);
+    while (this.#passage.position < end && (await this.#advance(enough())));
     const available = Math.max(0, Math.min(need.length, this.#passage.position - need.offset));
     const bytes = available === 0 ? new Uint8Array(0) : this.#passage.gather(need.offset, available);
     if (bytes.length < available) throw goneBy(need.offset + bytes.length);
@@ -137,12 +140,12 @@ export class StreamPour {
   }
 
   /** Takes in the next slot and places what was announced of it. */
-  async #advance(): Promise<boolean> {
+  async #advance(enough?: number): Promise<boolean> {
     const came = await this.#passage.advance(async () => {
       await this.#send();
       if (this.#slab.hasFree) return;
       if (!(await this.#out.pool.oneDone())) throw new Error("every slot is in use and no job is under way");
-    });
+    }, enough);
     if (!came) return false;
     await this.#turn();
     const { position } = this.#passage;
@@ -181,7 +184,10 @@ export class StreamPour {
       if (slot === undefined) {
         const held = this.#hold.read(at, Math.min(end - at, JOB_BYTES));
         if (held === undefined) throw goneBy(at);
-        await this.#sendBytes({ offset, length: held.length, stored: { encoding: "plain", offset: at, length: held.length } }, held);
+        await this.#sendBytes(
+          { offset, length: held.length, stored: { encoding: "plain", offset: at, length: held.length } },
+          held,
+        );
         at += held.length;
         continue;
       }
@@ -282,9 +288,13 @@ function isNeed(value: Need | readonly Extent[]): value is Need {
 /** @throws FormatError FORMAT_OUT_OF_BOUNDS, so that what waits for its last bytes is bounded */
 function checkEncodedLength(stored: DataExtent["stored"]): void {
   if (stored.length <= MAX_ENCODED_LENGTH) return;
-  throw new FormatError("FORMAT_OUT_OF_BOUNDS", `compressed data at ${hex(stored.offset)} takes ${stored.length} bytes`, {
-    context: { limit: MAX_ENCODED_LENGTH },
-  });
+  throw new FormatError(
+    "FORMAT_OUT_OF_BOUNDS",
+    `compressed data at ${hex(stored.offset)} takes ${stored.length} bytes`,
+    {
+      context: { limit: MAX_ENCODED_LENGTH },
+    },
+  );
 }
 
 function goneBy(offset: number): FormatError {

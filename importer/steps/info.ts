@@ -6,6 +6,7 @@ import { ChecksummedStream } from "../checksum.ts";
 import { CountedStream } from "../counted-stream.ts";
 import { StreamPour } from "../engine/pour-stream.ts";
 import { Slab } from "../engine/slab.ts";
+import { SourceError } from "../errors.ts";
 import { FormatError } from "../../formats/errors.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
 import type { DiskImage } from "../../formats/disk-format.ts";
@@ -34,6 +35,11 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
       ? await unwrapStream(checkedStream(run), unwrapping)
       : await unwrapFile(source.file, unwrapping, (stream) => (run.counted = new CountedStream(stream)));
   run.unwrapped = unwrapped;
+  if (unwrapped.head.length === 0) {
+    throw new SourceError("SOURCE_TRUNCATED", `${source.name} is empty`, {
+      remedy: "Whatever was to deliver it has failed.",
+    });
+  }
   run.warnings.push(...unwrapped.warnings);
   if (needsSecondReading(run)) run.secondReading = await openSecondReading(run, unwrapping);
   if (unwrapped.file !== undefined) {

@@ -8,7 +8,10 @@ import type { Run } from "../run.ts";
 
 export async function transfer(run: Run): Promise<Outcome<"Transfer">> {
   const stream = must(run.stream, "the stream");
-  const outcome = await stream.pour(must(run.image, "the image"), diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros")));
+  const outcome = await stream.pour(
+    must(run.image, "the image"),
+    diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros")),
+  );
   if (outcome === "spilled") return "spilled";
   run.virtualSize = await stream.finish();
   return "on-target";
