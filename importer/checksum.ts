@@ -16,12 +16,18 @@ export interface Checksum {
 
 /** @throws UsageError naming what is wrong */
 export function parseChecksum(text: string): Checksum {
-  const [algorithm = "", hex = "", ...rest] = text.toLowerCase().split(":");
+  const [algorithm = "", hex = "", ...rest] = text
+    .toLowerCase()
+    .split(":")
+    .map((half) => half.trim());
   if (rest.length > 0 || !isAlgorithm(algorithm)) {
     throw new UsageError(`checksum "${text.slice(0, 200)}" is not of the form md5|sha1|sha256|sha512:hex`);
   }
   if (!/^[0-9a-f]+$/.test(hex) || hex.length !== HEX_LENGTHS[algorithm]) {
-    throw new UsageError(`a ${algorithm} checksum has ${HEX_LENGTHS[algorithm]} hexadecimal digits`);
+    const digits = HEX_LENGTHS[algorithm];
+    throw new UsageError(`a ${algorithm} checksum has ${digits} hexadecimal digits`, {
+      context: { algorithm, digits, given: hex.length },
+    });
   }
   return { algorithm, hex };
 }
@@ -64,6 +70,7 @@ export class ChecksummedStream implements ByteStream {
     const { algorithm, hex } = this.#expected;
     throw new SourceError("SOURCE_CHECKSUM", `the source's ${algorithm} is ${actual}, not ${hex}`, {
       remedy: "The image is damaged or not the one that was meant; nothing of it was kept.",
+      context: { algorithm, expected: hex, actual },
     });
   }
 

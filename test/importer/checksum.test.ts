@@ -17,6 +17,7 @@ describe("parseChecksum", () => {
       const hex = digest(algorithm);
       assert.deepEqual(parseChecksum(`${algorithm}:${hex}`), { algorithm, hex });
       assert.deepEqual(parseChecksum(`${algorithm.toUpperCase()}:${hex.toUpperCase()}`), { algorithm, hex });
+      assert.deepEqual(parseChecksum(` ${algorithm} : ${hex}\n`), { algorithm, hex });
     }
   });
 
@@ -62,6 +63,7 @@ describe("ChecksummedStream", () => {
       assert.ok(error instanceof SourceError);
       assert.equal(error.code, "SOURCE_CHECKSUM");
       assert.equal(error.message, `the source's sha1 is ${digest("sha1")}, not ${other.hex}`);
+      assert.deepEqual(error.context, { algorithm: "sha1", expected: other.hex, actual: digest("sha1") });
       return true;
     });
   });
