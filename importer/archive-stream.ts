@@ -12,6 +12,7 @@ import { checkMemberEnd } from "../formats/archives/member-end.ts";
 import { startsAsDisk } from "../formats/archives/starts-as-disk.ts";
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH } from "../formats/disk-format.ts";
+import type { Warning } from "../formats/disk-format.ts";
 import { FormatError } from "../formats/errors.ts";
 import { checkAnswer, checkNeed } from "./drive-parser.ts";
 import { hashBytes, MemberDigests } from "./member-digests.ts";
@@ -20,15 +21,19 @@ import { StreamWindow } from "./stream-window.ts";
 /** A file that is the disk only for want of a better one waits in memory up to this size; a larger one is taken at once. */
 const MAX_KEPT_MEMBER = 8 * 1024 * 1024;
 
-/** @throws FormatError as MemberChoice and the archive do, here or from the stream's `read` */
+/**
+ * @param warnings what is odd about the archive is added here, at the stream's end at the latest
+ * @throws FormatError as MemberChoice and the archive do, here or from the stream's `read`
+ */
 export async function openMemberStream(
   archive: Archive,
   outer: ByteStream,
   wanted: string | undefined,
+  warnings: Warning[] = [],
 ): Promise<ByteStream> {
   const walker = new ArchiveWalker(archive, new StreamWindow(outer), wanted);
   const member = await walker.untilTaken();
-  return new MemberStream(walker, member);
+  return new MemberStream(walker, member, warnings);
 }
 
 class ArchiveWalker {
@@ -135,13 +140,15 @@ class MemberStream implements ByteStream {
   readonly #walker: ArchiveWalker;
   readonly #member: Member | undefined;
   readonly #digests: MemberDigests;
+  readonly #warnings: Warning[];
   #position = 0;
   #extent = 0;
   #ended = false;
 
-  constructor(walker: ArchiveWalker, member: Member | undefined) {
+  constructor(walker: ArchiveWalker, member: Member | undefined, warnings: Warning[]) {
     this.#walker = walker;
     this.#member = member;
+    this.#warnings = warnings;
     this.#digests = new MemberDigests(walker.digestsWanted);
   }
 
@@ -153,6 +160,7 @@ class MemberStream implements ByteStream {
     } else if (!this.#ended) {
       this.#ended = true;
       const chosen = await this.#walker.rest();
+      this.#warnings.push(...chosen.warnings);
       checkDigest(chosen, this.#digests.finish());
     }
     return count;

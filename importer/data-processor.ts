@@ -11,7 +11,7 @@ import { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
 import { nextPhase } from "./phases.ts";
 import type { Outcome, Phase, PhaseRecord } from "./phases.ts";
-import { must, stopIfInterrupted } from "./run.ts";
+import { must, stopIfInterrupted, warningsOf } from "./run.ts";
 import type { Run, RunOptions } from "./run.ts";
 import type { Source } from "./sources/source.ts";
 import { complete } from "./steps/complete.ts";
@@ -69,7 +69,7 @@ export class DataProcessor {
   #phase: Phase = "Info";
 
   constructor(source: Source, target: Target, options: RunOptions, signal: AbortSignal) {
-    this.#run = { source, target, options, signal, warnings: [] };
+    this.#run = { source, target, options, signal };
   }
 
   get progress(): Progress {
@@ -99,7 +99,10 @@ export class DataProcessor {
       run.stream?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
       if (run.source.file === undefined) run.source.close();
-      await Promise.race([work.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref())]);
+      await Promise.race([
+        work.catch(() => undefined),
+        new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref()),
+      ]);
       run.target.abort();
       throw error;
     } finally {
@@ -174,7 +177,7 @@ export class DataProcessor {
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,
-      warnings: [...this.#run.warnings, ...notes],
+      warnings: [...warningsOf(this.#run), ...notes],
       phases: this.#phases,
       totals,
       waitedForSourceMs: counted?.waitedMs ?? 0,

@@ -3,6 +3,7 @@
  */
 import type { DecoderChoice } from "../formats/codecs/codec.ts";
 import type { DiskFormat, DiskImage, Warning } from "../formats/disk-format.ts";
+import { FormatError } from "../formats/errors.ts";
 import type { Checksum, ChecksummedStream } from "./checksum.ts";
 import type { CountedStream } from "./counted-stream.ts";
 import type { JobPool } from "./engine/job-pool.ts";
@@ -39,7 +40,6 @@ export interface Run {
   readonly source: Source;
   readonly target: Target;
   readonly signal: AbortSignal;
-  readonly warnings: Warning[];
 
   /** Set by Info. */
   unwrapped?: Unwrapped;
@@ -58,6 +58,21 @@ export interface Run {
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;
   digest?: string;
+}
+
+/** What was odd about the image and its wrappers so far. */
+export function warningsOf(run: Run): readonly Warning[] {
+  return [...(run.unwrapped?.warnings ?? []), ...(run.image?.warnings ?? [])];
+}
+
+/** @throws FormatError FORMAT_INVALID at the first warning, with --strict */
+export function refuseWarnings(run: Run): void {
+  const [first, ...others] = warningsOf(run);
+  if (first === undefined || !run.options.strict) return;
+  throw new FormatError("FORMAT_INVALID", `${first.message} [${first.code}]`, {
+    remedy: "Without --strict this is a warning.",
+    context: { warnings: [first, ...others].map((warning) => warning.code) },
+  });
 }
 
 /**

@@ -36,6 +36,7 @@ export interface UnwrapOptions extends DecodeOptions {
 export interface Unwrapped {
   /** From the outside in: `gzip`, `tar`. */
   readonly wrappers: readonly string[];
+  /** Of the wrappers. Grows until a stream's end: an archive's manifest may come last. */
   readonly warnings: readonly Warning[];
   readonly format: DiskFormat;
   /** The first bytes of the image itself. */
@@ -69,37 +70,38 @@ export async function unwrapFile(
     addWrapper(wrappers, wrapper);
     if (wrapper.kind === "codec") {
       const stream = wrapper.codec.decode(counted(new FileStream(file)), options);
-      const inner = await unwrapStream(stream, options, wrappers);
-      return { ...inner, warnings: [...warnings, ...inner.warnings] };
+      return await unwrapStream(stream, options, { wrappers, warnings });
     }
     const member = openMember(wrapper.archive, file, options.member);
     warnings.push(...member.warnings);
     if (member.checkedStream !== undefined) {
-      const inner = await unwrapStream(counted(member.checkedStream), options, wrappers);
-      return { ...inner, warnings: [...warnings, ...inner.warnings] };
+      return await unwrapStream(counted(member.checkedStream), options, { wrappers, warnings });
     }
     file = member.file;
   }
 }
 
-/** @throws FormatError, SourceError */
+/**
+ * @param so what was taken off already
+ * @throws FormatError, SourceError
+ */
 export async function unwrapStream(
   outer: ByteStream,
   options: UnwrapOptions,
-  outerWrappers: readonly string[] = [],
+  so: { readonly wrappers: string[]; readonly warnings: Warning[] } = { wrappers: [], warnings: [] },
 ): Promise<Unwrapped> {
-  const wrappers = [...outerWrappers];
+  const { wrappers, warnings } = so;
   let bytes = outer;
   for (;;) {
     const { head, stream } = await PeekedStream.peek(bytes, HEAD_LENGTH);
     const wrapper = detectWrapper(head, options);
     if (wrapper === undefined) {
       const format = chooseFormat(options, head, undefined);
-      return { wrappers, warnings: [], format, head, file: undefined, stream };
+      return { wrappers, warnings, format, head, file: undefined, stream };
     }
     addWrapper(wrappers, wrapper);
     if (wrapper.kind === "codec") bytes = wrapper.codec.decode(stream, options);
-    else bytes = await openMemberStream(wrapper.archive, stream, options.member);
+    else bytes = await openMemberStream(wrapper.archive, stream, options.member, warnings);
   }
 }
 

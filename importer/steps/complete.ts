@@ -3,12 +3,14 @@
  * asked for, then the flush and the commit.
  */
 import { digestTarget } from "../digest.ts";
-import { must, stopIfInterrupted } from "../run.ts";
+import { must, refuseWarnings, stopIfInterrupted } from "../run.ts";
 import type { Run } from "../run.ts";
 import { verifyTarget } from "../verify.ts";
 
 export async function complete(run: Run): Promise<void> {
   await run.checksummed?.verify();
+  // Those of an archive that passed as a stream were not known before.
+  refuseWarnings(run);
   run.target.flush();
   const size = Math.max(run.options.size ?? 0, must(run.virtualSize, "the virtual size"));
   if (run.options.verify) await verifyTarget(run);

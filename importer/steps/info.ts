@@ -7,12 +7,12 @@ import { CountedStream } from "../counted-stream.ts";
 import { StreamPour } from "../engine/pour-stream.ts";
 import { Slab } from "../engine/slab.ts";
 import { SourceError } from "../errors.ts";
-import { FormatError } from "../../formats/errors.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
 import type { DiskImage } from "../../formats/disk-format.ts";
 import type { Outcome } from "../phases.ts";
 import { needsSecondReading, openSecondReading } from "../second-reading.ts";
 import { spillInto } from "../spill-file.ts";
+import { refuseWarnings } from "../run.ts";
 import type { Run } from "../run.ts";
 import { unwrapFile, unwrapStream } from "../unwrap.ts";
 import type { UnwrapOptions } from "../unwrap.ts";
@@ -40,7 +40,6 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
       remedy: "Whatever was to deliver it has failed.",
     });
   }
-  run.warnings.push(...unwrapped.warnings);
   if (needsSecondReading(run)) run.secondReading = await openSecondReading(run, unwrapping);
   if (unwrapped.file !== undefined) {
     setImage(run, driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
@@ -62,11 +61,5 @@ function checkedStream(run: Run): ByteStream {
 function setImage(run: Run, image: DiskImage): void {
   run.image = image;
   run.virtualSize = image.virtualSize;
-  run.warnings.push(...image.warnings);
-  const [first] = run.warnings;
-  if (first === undefined || !run.options.strict) return;
-  throw new FormatError("FORMAT_INVALID", `${first.message} [${first.code}]`, {
-    remedy: "Without --strict this is a warning.",
-    context: { warnings: run.warnings.map((warning) => warning.code) },
-  });
+  refuseWarnings(run);
 }
