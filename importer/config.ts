@@ -175,17 +175,20 @@ export function requireEndpoint({ endpoint }: WorkerConfig): string {
  */
 export function requireChecksum({ checksum }: WorkerConfig): Checksum | undefined {
   if (checksum === undefined) return undefined;
+  const parsed = checksumOrRefusal(checksum);
+  if (!(parsed instanceof UsageError)) return parsed;
+  const { algorithm, digits, given } = parsed.context;
+  const isLength = digits !== undefined && digits !== given;
+  const length = `invalid ${String(algorithm)} hash length: expected ${String(digits)} hex characters, got ${String(given)}`;
+  throw new UsageError(`invalid checksum: ${isLength ? length : parsed.message}`, { context: parsed.context });
+}
+
+function checksumOrRefusal(text: string): Checksum | UsageError {
   try {
-    return parseChecksum(checksum);
+    return parseChecksum(text);
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    const { algorithm, digits, given } = error.context;
-    const isLength = digits !== undefined && digits !== given;
-    const reason = `invalid ${String(algorithm)} hash length: expected ${String(digits)} hex characters, got ${String(given)}`;
-    throw new UsageError(`invalid checksum: ${isLength ? reason : error.message}`, {
-      context: error.context,
-      cause: error,
-    });
+    if (error instanceof UsageError) return error;
+    throw error;
   }
 }
 

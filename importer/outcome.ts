@@ -53,6 +53,22 @@ export const exitMeanings: readonly (readonly [exit: number, meaning: string])[]
   [130, "interrupted; cleaned up"],
 ];
 
+/** Of the worker: every failure that a restart may mend, or that nobody but our own controller would tell apart from one. */
+const WORKER_FAILED = 1;
+
+/** What a shell reports of a process that SIGTERM ended; the worker cleans up first. */
+const WORKER_TERMINATED = 143;
+
+/**
+ * Exit status of the worker. Its restart policy is "on failure", so 0 stands for "over": the termination message says how.
+ * A wrong checksum is over for every controller; what else is terminal, for our own.
+ */
+export function workerExit(code: ErrorCode, ownController: boolean): number {
+  if (code === "INTERRUPTED") return WORKER_TERMINATED;
+  if (code === "SOURCE_CHECKSUM") return EXIT_OK;
+  return ownController && consequences[code].retry === "terminal" ? EXIT_OK : WORKER_FAILED;
+}
+
 /** The code of any error; one without a family of ours is a bug. */
 export function errorCode(error: unknown): ErrorCode {
   if (error instanceof FormatError || error instanceof SourceError || error instanceof TargetError) return error.code;

@@ -135,7 +135,9 @@ function requireLength(bytes: Uint8Array, length: number): void {
 
 function checkLimit(field: string, value: number, least: number, most: number): void {
   if (value < least || value > most) {
-    throw new FormatError("FORMAT_OUT_OF_BOUNDS", `${field} is ${value}, outside the limits of ${least} to ${most}`);
+    throw new FormatError("FORMAT_OUT_OF_BOUNDS", `${field} is ${value}, outside the limits of ${least} to ${most}`, {
+      context: { field },
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, it } from "node:test";
 import { FormatError } from "../../formats/errors.ts";
 import { Interrupted, SourceError, TargetError, UsageError } from "../../importer/errors.ts";
-import { consequences, errorCode, errorText, exitMeanings } from "../../importer/outcome.ts";
+import { consequences, errorCode, errorText, exitMeanings, workerExit } from "../../importer/outcome.ts";
 
 const ROOT = path.join(import.meta.dirname, "..", "..");
 
@@ -40,6 +40,25 @@ describe("consequences", () => {
     for (const [code, { exit, retry }] of Object.entries(consequences)) {
       if (exit === 2 || exit === 3 || exit === 6) assert.equal(retry, "terminal", code);
     }
+  });
+});
+
+describe("workerExit", () => {
+  it("is 1 for all but an interruption and a wrong checksum", () => {
+    for (const code of Object.keys(consequences) as (keyof typeof consequences)[]) {
+      const expected = code === "INTERRUPTED" ? 143 : code === "SOURCE_CHECKSUM" ? 0 : 1;
+      assert.equal(workerExit(code, false), expected, code);
+    }
+  });
+
+  it("is 0 under our own controller for what no restart can mend", () => {
+    for (const code of ["USAGE", "FORMAT_CORRUPT", "TARGET_TOO_SMALL", "SOURCE_CHECKSUM"] as const) {
+      assert.equal(workerExit(code, true), 0, code);
+    }
+    for (const code of ["SOURCE_NOT_FOUND", "TARGET_NO_SPACE", "INTERNAL"] as const) {
+      assert.equal(workerExit(code, true), 1, code);
+    }
+    assert.equal(workerExit("INTERRUPTED", true), 143);
   });
 });
 
