@@ -57,7 +57,7 @@ export async function measure(
 }
 
 /** The peaks of a process's descendants. */
-export class PeakMemory {
+class PeakMemory {
   readonly #root: number;
   readonly #peaks = new Map<number, number>();
 

@@ -11,7 +11,7 @@ export interface Contender {
   readonly tools: readonly string[];
 }
 
-export const DECANT: Contender = {
+const DECANT: Contender = {
   name: "decant",
   line: `sh bin/decant convert --progress none "$SOURCE" "$TARGET"`,
   tools: [],
