@@ -70,7 +70,7 @@ function stopOnSignals(): AbortController {
 /** Written at once and whole, so that nothing is lost when the process ends. */
 function output(fd: number, stream: NodeJS.WriteStream): TextOutput {
   return {
-    isTTY: stream.isTTY === true,
+    isTTY: stream.isTTY,
     columns: stream.columns ?? 80,
     write(text) {
       const bytes = Buffer.from(text);

@@ -28,7 +28,7 @@ export function newCommand(name: string, description: string, example: string, i
  */
 export function parseCommand(command: Command, args: readonly string[]): typeof HELP_SHOWN | undefined {
   try {
-    command.parse(args as string[], { from: "user" });
+    command.parse(args, { from: "user" });
     return undefined;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;

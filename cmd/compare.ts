@@ -55,7 +55,11 @@ async function compare(nameA: string, nameB: string, strict: boolean, io: Comman
         io.stdout.write(`disks differ at offset ${at}\n`);
         return DIFFERENT;
       }
-      io.stdout.write(sizeA === sizeB ? "disks are the same\n" : `disks are the same; the longer one (${Math.max(sizeA, sizeB)} bytes) ends in zeros\n`);
+      io.stdout.write(
+        sizeA === sizeB
+          ? "disks are the same\n"
+          : `disks are the same; the longer one (${Math.max(sizeA, sizeB)} bytes) ends in zeros\n`,
+      );
       return SAME;
     } finally {
       b.close();

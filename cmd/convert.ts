@@ -16,7 +16,15 @@ import { isSameStorage } from "../importer/targets/same-file.ts";
 import { openTarget } from "../importer/targets/open-target.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
-import { decoderChoice, exitCodesHelp, formatOption, memberOption, memoryLimit, quantityArgument, threadsOption } from "./image-options.ts";
+import {
+  decoderChoice,
+  exitCodesHelp,
+  formatOption,
+  memberOption,
+  memoryLimit,
+  quantityArgument,
+  threadsOption,
+} from "./image-options.ts";
 import type { ImageOptions } from "./image-options.ts";
 import { showProgress } from "./progress-display.ts";
 import type { ProgressStyle } from "./progress-display.ts";
@@ -71,7 +79,11 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     .argument("<source>", "image to read")
     .argument("<target>", "raw disk to write")
     .option("--size <size>", "grow the disk to this size, e.g. 10Gi, 10G or plain bytes", quantityArgument)
-    .addOption(new Option("--preallocate <mode>", "reserve or write the space of zeros too").choices(["off", "falloc", "full"]).default("off"))
+    .addOption(
+      new Option("--preallocate <mode>", "reserve or write the space of zeros too")
+        .choices(["off", "falloc", "full"])
+        .default("off"),
+    )
     .addOption(formatOption())
     .addOption(memberOption())
     .option("--checksum <algorithm:hex>", "what the source's bytes must hash to: md5, sha1, sha256 or sha512")
@@ -81,9 +93,16 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     .option("--direct", "write past the page cache (O_DIRECT)")
     .option("--assume-zero", "trust that a device already reads as zeros")
     .option("--strict", "treat warnings as errors")
-    .option("--scratch <folder>", "where a stream may wait if its image is badly out of order; default: beside the target")
+    .option(
+      "--scratch <folder>",
+      "where a stream may wait if its image is badly out of order; default: beside the target",
+    )
     .option("--json", "print one JSON object instead of the summary")
-    .addOption(new Option("--progress <style>", "how to show progress").choices(["auto", "bar", "plain", "none"]).default("auto"))
+    .addOption(
+      new Option("--progress <style>", "how to show progress")
+        .choices(["auto", "bar", "plain", "none"])
+        .default("auto"),
+    )
     .option("--force", "replace an existing file; it stays until the new one is complete");
   if (parseCommand(command, args) === HELP_SHOWN) return EXIT_OK;
   const [source = "", target = ""] = command.args;
@@ -94,7 +113,12 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
   return EXIT_OK;
 }
 
-async function convert(sourceName: string, targetName: string, options: ConvertOptions, io: CommandIo): Promise<ConvertResult> {
+async function convert(
+  sourceName: string,
+  targetName: string,
+  options: ConvertOptions,
+  io: CommandIo,
+): Promise<ConvertResult> {
   const started = performance.now();
   const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
@@ -116,7 +140,11 @@ async function convert(sourceName: string, targetName: string, options: ConvertO
     throw error;
   }
   const processor = new DataProcessor(source, target, runOptions, signal);
-  const stopProgress = showProgress(options.json === true && options.progress === "auto" ? "none" : options.progress, io, () => processor.progress);
+  const stopProgress = showProgress(
+    options.json === true && options.progress === "auto" ? "none" : options.progress,
+    io,
+    () => processor.progress,
+  );
   try {
     report = await processor.run();
   } finally {
@@ -139,7 +167,9 @@ function toRunOptions(targetName: string, options: ConvertOptions, io: CommandIo
     decoders: decoderChoice(io),
     strict: options.strict === true,
     memoryLimit: memoryLimit(),
-    spillFolder: options.scratch ?? (targetName === "null:" || targetName.startsWith("/dev/") ? os.tmpdir() : path.dirname(targetName)),
+    spillFolder:
+      options.scratch ??
+      (targetName === "null:" || targetName.startsWith("/dev/") ? os.tmpdir() : path.dirname(targetName)),
   };
 }
 

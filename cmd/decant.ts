@@ -14,7 +14,10 @@ interface Subcommand {
 }
 
 const subcommands: Readonly<Record<string, Subcommand>> = {
-  convert: { summary: "pour an image into a raw disk: a file, a block device, or null:", load: () => import("./convert.ts") },
+  convert: {
+    summary: "pour an image into a raw disk: a file, a block device, or null:",
+    load: () => import("./convert.ts"),
+  },
   inspect: { summary: "say what an image is, and what would be refused and why", load: () => import("./inspect.ts") },
   map: { summary: "show where on the disk its data lies", load: () => import("./map.ts") },
   compare: { summary: "compare the contents of two images of any format", load: () => import("./compare.ts") },
@@ -52,7 +55,7 @@ async function main(args: readonly string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = name === "help" ? rest[0] : undefined;
-    if (topic !== undefined && Object.hasOwn(subcommands, topic)) return main([topic, "--help"], io);
+    if (topic !== undefined && Object.hasOwn(subcommands, topic)) return await main([topic, "--help"], io);
     (name === undefined ? io.stderr : io.stdout).write(help());
     return name === undefined ? 2 : 0;
   }
@@ -65,9 +68,9 @@ async function main(args: readonly string[], io: CommandIo): Promise<number> {
     io.stderr.write(`decant: there is no command "${name}"; decant --help lists them\n`);
     return 2;
   }
-  const { run } = await subcommand.load();
+  const command = await subcommand.load();
   try {
-    return await run(rest, io);
+    return await command.run(rest, io);
   } catch (error) {
     return report(error, io, rest.includes("--json"));
   }

@@ -93,7 +93,10 @@ function folderRows(folder: string, kernel: Kernel | undefined): Row[] {
     if (kernel === undefined) return rows;
     const data = kernel.seek(fd, "hole", 0);
     rows.push(
-      ["finding holes (SEEK_HOLE)", typeof data === "string" ? `no (${data})` : data < length ? "yes" : "no: all is data"],
+      [
+        "finding holes (SEEK_HOLE)",
+        typeof data === "string" ? `no (${data})` : data < length ? "yes" : "no: all is data",
+      ],
       ["reserving space (fallocate)", ability(kernel.fallocate(fd, "allocate", 0, length))],
       ["punching holes", ability(kernel.fallocate(fd, "punch-hole", 0, length))],
       ["O_DIRECT", directRow(folder)],

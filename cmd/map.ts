@@ -100,7 +100,9 @@ export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): 
 function showsHostHoles(image: DiskImage, file: RandomAccess): boolean {
   if (image.format === "raw") return true;
   if (image.format === "qcow2") return isMostlyUnwritten(file);
-  return (image.format === "vpc" || image.format === "vdi") && image.features.some((f) => f === "fixed" || f === "static");
+  return (
+    (image.format === "vpc" || image.format === "vdi") && image.features.some((f) => f === "fixed" || f === "static")
+  );
 }
 
 /**
@@ -146,7 +148,11 @@ function writeJson(rows: Iterable<MapRow>, io: CommandIo): void {
 }
 
 function writeTable(rows: Iterable<MapRow>, io: CommandIo): void {
-  const line = (...cells: string[]): string => `${cells.map((cell) => cell.padEnd(18)).join("").trimEnd()}\n`;
+  const line = (...cells: string[]): string =>
+    `${cells
+      .map((cell) => cell.padEnd(18))
+      .join("")
+      .trimEnd()}\n`;
   io.stdout.write(line("Offset", "Length", "Host offset"));
   for (const row of rows) {
     if (row.zero) continue;

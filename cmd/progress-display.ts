@@ -35,7 +35,8 @@ function showBar(sample: () => Progress): () => void {
     linewrap: false,
     stream: process.stderr,
   });
-  const payload = (): { phase: string; percent: string; done: string; rate: string; eta: string } => describe(sample(), rate);
+  const payload = (): { phase: string; percent: string; done: string; rate: string; eta: string } =>
+    describe(sample(), rate);
   bar.start(1000, 0, payload());
   const timer = setInterval(() => {
     const { done, total } = sample();
@@ -56,7 +57,10 @@ function showLines(io: CommandIo, sample: () => Progress): () => void {
   return () => clearInterval(timer);
 }
 
-function describe(progress: Progress, rate: Rate): { phase: string; percent: string; done: string; rate: string; eta: string } {
+function describe(
+  progress: Progress,
+  rate: Rate,
+): { phase: string; percent: string; done: string; rate: string; eta: string } {
   const { phase, done, total } = progress;
   const speed = rate.sample(done);
   const known = total !== undefined && total > 0;

@@ -15,7 +15,9 @@ export function summaryText(report: Report, result: ConvertResult): string {
     `  threads spent: ${stages(report)}`,
   ];
   if (report.spilledBytes > 0) {
-    lines.push(`  ${showBytes(report.spilledBytes)} waited in a spill file: the image's tables lie far behind its data`);
+    lines.push(
+      `  ${showBytes(report.spilledBytes)} waited in a spill file: the image's tables lie far behind its data`,
+    );
   }
   for (const { code, message } of report.warnings) lines.push(`  warning: ${message} [${code}]`);
   return `${lines.join("\n")}\n`;

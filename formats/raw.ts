@@ -42,7 +42,12 @@ class RawImage implements DiskImage {
     if (offset < end) extents.push(plainExtent(offset, Math.min(length, end - offset)));
     const paddingStart = Math.max(offset, end);
     if (paddingStart < offset + length) {
-      extents.push({ kind: "zero", offset: paddingStart, length: offset + length - paddingStart, hostOffset: paddingStart });
+      extents.push({
+        kind: "zero",
+        offset: paddingStart,
+        length: offset + length - paddingStart,
+        hostOffset: paddingStart,
+      });
     }
     return extents;
   }

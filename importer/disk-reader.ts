@@ -75,7 +75,9 @@ class ExtentReader {
       this.#decoder.decode(stored.encoding, this.#read(stored.offset, stored.length), into, stored.skip + length);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, { cause: error });
+      throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, {
+        cause: error,
+      });
     }
     return into.subarray(stored.skip, stored.skip + length);
   }

@@ -14,15 +14,19 @@ import { openUnnamed } from "./temporary-file.ts";
  */
 export function spillInto(folder: string | undefined): Spill {
   if (folder === undefined) {
-    throw new FormatError("FORMAT_UNSUPPORTED", "the image's tables lie so far behind its data that a stream needs space to wait in", {
-      remedy: "Give it as a file, or name a folder with --scratch.",
-    });
+    throw new FormatError(
+      "FORMAT_UNSUPPORTED",
+      "the image's tables lie so far behind its data that a stream needs space to wait in",
+      {
+        remedy: "Give it as a file, or name a folder with --scratch.",
+      },
+    );
   }
   const fd = openUnnamed(folder);
   return {
     write(bytes, offset) {
       try {
-        for (let done = 0; done < bytes.length; ) {
+        for (let done = 0; done < bytes.length;) {
           done += fs.writeSync(fd, bytes, done, bytes.length - done, offset + done);
         }
       } catch (error) {

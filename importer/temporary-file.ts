@@ -53,7 +53,7 @@ export function openUnnamed(folder: string): number {
 
 function write(fd: number, bytes: Buffer, offset: number, folder: string): void {
   try {
-    for (let done = 0; done < bytes.length; ) {
+    for (let done = 0; done < bytes.length;) {
       done += fs.writeSync(fd, bytes, done, bytes.length - done, offset + done);
     }
   } catch (error) {

@@ -23,7 +23,7 @@ const MAX_VERSION = 3;
 const MAX_PLAIN_GRAIN = 1024 * MIB; // qemu's limit; 64 KiB is what everybody writes
 const MAX_COMPRESSED_GRAIN = 2 * MIB; // decoded in memory
 const MAX_ENTRIES_PER_TABLE = 512; // qemu's limit, and the value of the specification
-export const MAX_DIRECTORY_ENTRIES = 2 ** 21; // 64 TiB of usual grains; VMware's largest disk has 62
+const MAX_DIRECTORY_ENTRIES = 2 ** 21; // 64 TiB of usual grains; VMware's largest disk has 62
 const MAX_OFFSET = 2 ** 52;
 
 export interface SparseHeader {

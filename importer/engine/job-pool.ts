@@ -111,7 +111,7 @@ class WorkerPool implements JobPool {
 
   async submit(job: Job, done?: (result: JobResult) => void): Promise<void> {
     for (;;) {
-      if (this.#error !== undefined) throw this.#error;
+      this.#throwIfFailed();
       const slot = this.#slots.reduce((a, b) => (b.pending.length < a.pending.length ? b : a));
       if (slot.pending.length < JOBS_PER_WORKER) {
         slot.pending.push(done);
@@ -123,15 +123,19 @@ class WorkerPool implements JobPool {
   }
 
   async oneDone(): Promise<boolean> {
-    if (this.#error !== undefined) throw this.#error;
+    this.#throwIfFailed();
     if (this.#slots.every((slot) => slot.pending.length === 0)) return false;
     await this.#change();
-    if (this.#error !== undefined) throw this.#error;
+    this.#throwIfFailed();
     return true;
   }
 
   async drain(): Promise<void> {
     while (await this.oneDone());
+  }
+
+  #throwIfFailed(): void {
+    if (this.#error !== undefined) throw this.#error;
   }
 
   totals(): Totals {

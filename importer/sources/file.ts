@@ -49,5 +49,12 @@ function describe(path: string, fd: number): Source {
 
 function passingSource(path: string, fd: number): Source {
   const stream = new DescriptorStream(fd, path);
-  return { name: path, path: undefined, size: undefined, file: undefined, stream: () => stream, close: () => stream.close() };
+  return {
+    name: path,
+    path: undefined,
+    size: undefined,
+    file: undefined,
+    stream: () => stream,
+    close: () => stream.close(),
+  };
 }

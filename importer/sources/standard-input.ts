@@ -9,5 +9,12 @@ const STDIN = 0;
 export function openStandardInput(): Source {
   const name = "standard input";
   const stream = new DescriptorStream(STDIN, name);
-  return { name, path: "/proc/self/fd/0", size: undefined, file: undefined, stream: () => stream, close: () => stream.close() };
+  return {
+    name,
+    path: "/proc/self/fd/0",
+    size: undefined,
+    file: undefined,
+    stream: () => stream,
+    close: () => stream.close(),
+  };
 }

@@ -18,7 +18,7 @@ export interface Pieces {
 }
 
 /** Reads [offset, offset + length), cut at the end of the file; a copy. */
-export function slice(file: Uint8Array | Pieces, offset: number, length: number): Uint8Array {
+function slice(file: Uint8Array | Pieces, offset: number, length: number): Uint8Array {
   if (file instanceof Uint8Array) return Uint8Array.from(file.subarray(offset, offset + length));
   const bytes = new Uint8Array(Math.max(0, Math.min(length, file.length - offset)));
   for (const piece of file.pieces) {

@@ -120,7 +120,7 @@ export function storedRanges(content: Uint8Array, ranges: readonly Range[]): Uin
   return Buffer.concat(stored.map(([offset, length]) => padded(content.subarray(offset, offset + length))));
 }
 
-export function padded(bytes: Uint8Array): Uint8Array {
+function padded(bytes: Uint8Array): Uint8Array {
   const whole = new Uint8Array(Math.ceil(bytes.length / BLOCK) * BLOCK);
   whole.set(bytes);
   return whole;

@@ -147,7 +147,7 @@ export function buildStreamOptimized(disk: Buffer, options: StreamOptions = {}):
   return buildExtent(head, descriptor, [[8, Buffer.concat([...parts, Buffer.alloc(padding)])]]);
 }
 
-export function grainMarker(sector: number, grain: Buffer): Buffer {
+function grainMarker(sector: number, grain: Buffer): Buffer {
   const data = zlib.deflateSync(grain);
   const marker = Buffer.alloc(12);
   marker.writeBigUInt64LE(BigInt(sector), 0);
@@ -156,7 +156,7 @@ export function grainMarker(sector: number, grain: Buffer): Buffer {
 }
 
 /** @param sectors of metadata that follow */
-export function metadataMarker(type: number, sectors: number): Buffer {
+function metadataMarker(type: number, sectors: number): Buffer {
   const marker = Buffer.alloc(SECTOR);
   marker.writeBigUInt64LE(BigInt(sectors), 0);
   marker.writeUInt32LE(type, 12);

@@ -15,7 +15,7 @@ export function passingOnce(image: Uint8Array): string[] {
 }
 
 /** Converts `image` as a file and as a stream. */
-export async function convertBothWays(
+async function convertBothWays(
   image: Uint8Array,
   options: ConvertImageOptions = {},
 ): Promise<{ readonly file: ConvertedImage; readonly stream: ConvertedImage }> {

@@ -78,7 +78,12 @@ function run(job: Job, slab: SharedArrayBuffer, pieces: [number, Uint8Array][]):
       continue;
     }
     const encoded = { offset: 0, length: stored, decodedLength: field(ITEM.decodedLength), skip: field(ITEM.skip) };
-    const extent = { kind: "data", offset, length, stored: { ...encoded, encoding: itemEncoding(job.items, row) } } as const;
+    const extent = {
+      kind: "data",
+      offset,
+      length,
+      stored: { ...encoded, encoding: itemEncoding(job.items, row) },
+    } as const;
     pieces.push([offset, Uint8Array.from(extentBytes(extent, bytes))]);
   }
 }

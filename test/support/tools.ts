@@ -10,39 +10,43 @@ import path from "node:path";
 /** Debian's package for every tool that a test starts. */
 const PACKAGES: Readonly<Record<string, string>> = {
   "7zz": "7zip",
-  blkid: "util-linux",
-  blockdev: "util-linux",
   bzip2: "bzip2",
-  debugfs: "e2fsprogs",
   fallocate: "util-linux",
-  "fsck.vfat": "dosfstools",
   gzip: "gzip",
   losetup: "mount",
-  mcopy: "mtools",
-  mdir: "mtools",
   mke2fs: "e2fsprogs",
-  "mkfs.ext4": "e2fsprogs",
-  "mkfs.vfat": "dosfstools",
   mount: "mount",
-  nbdcopy: "libnbd-bin",
-  nbdinfo: "libnbd-bin",
-  nbdkit: "nbdkit",
+  nginx: "nginx-light",
+  openssl: "openssl",
   pigz: "pigz",
   pzstd: "zstd",
   "qemu-img": "qemu-utils",
   "qemu-io": "qemu-utils",
-  "qemu-nbd": "qemu-utils",
   script: "bsdutils",
-  sfdisk: "fdisk",
   strace: "strace",
   tar: "tar",
   umount: "mount",
-  unshare: "util-linux",
   unzip: "unzip",
   xz: "xz-utils",
   zip: "zip",
   zstd: "zstd",
 };
+
+/** The system's decoders: Debian's package, and the file that is looked for in the machine's library folders. */
+const LIBRARIES: Readonly<Record<string, string>> = {
+  libdeflate0: "libdeflate.so.0",
+  libisal2: "libisal.so.2",
+  liblzma5: "liblzma.so.5",
+  libzstd1: "libzstd.so.1",
+};
+
+const LIBRARY_FOLDERS = [
+  "/usr/lib/x86_64-linux-gnu",
+  "/usr/lib/aarch64-linux-gnu",
+  "/lib/x86_64-linux-gnu",
+  "/usr/lib64",
+  "/usr/lib",
+];
 
 /**
  * False if every tool is on the PATH (`npm test` adds /usr/sbin to it), else a sentence that names the packages to install.
@@ -53,6 +57,12 @@ export function requireTools(...names: string[]): false | string {
   if (missing.length === 0) return false;
   const packages = [...new Set(missing.map(packageOf))].sort().join(" ");
   return skipped(`needs ${missing.join(", ")}: apt-get install ${packages}`);
+}
+
+/** As requireTools, for the packages of LIBRARIES. */
+export function requireLibraries(...packages: string[]): false | string {
+  const missing = packages.filter((name) => !isLibraryInstalled(name));
+  return missing.length === 0 ? false : skipped(`needs ${missing.join(", ")}: apt-get install ${missing.join(" ")}`);
 }
 
 /** False if the tests run as root, else the reason. */
@@ -75,7 +85,8 @@ export function listedTools(): string[] {
 /** The packages of which a tool is not installed, for an installation in one go. */
 export function missingPackages(): string[] {
   const missing = Object.keys(PACKAGES).filter((name) => !isInstalled(name));
-  return [...new Set(missing.map(packageOf))].sort();
+  const libraries = Object.keys(LIBRARIES).filter((name) => !isLibraryInstalled(name));
+  return [...new Set([...missing.map(packageOf), ...libraries])].sort();
 }
 
 /** The tools that a test's source asks for by name, for a list of what will be skipped. */
@@ -100,6 +111,12 @@ function isInstalled(name: string): boolean {
   packageOf(name);
   const folders = (process.env["PATH"] ?? "").split(path.delimiter);
   return folders.some((folder) => folder !== "" && isExecutable(path.join(folder, name)));
+}
+
+function isLibraryInstalled(name: string): boolean {
+  const file = LIBRARIES[name];
+  if (file === undefined) throw new Error(`test/support/tools.ts does not know the library ${name}`);
+  return LIBRARY_FOLDERS.some((folder) => existsSync(path.join(folder, file)));
 }
 
 function isExecutable(file: string): boolean {

@@ -33,7 +33,10 @@ describe("diskOutlet", () => {
       const pool = openJobPool(spec, 1);
       const outlet = diskOutlet(target, pool, new ZeroRanges(target));
       outlet.checkFits(4096);
-      assert.throws(() => outlet.checkFits(4097), { code: "TARGET_TOO_SMALL", message: /a device, which holds 4096 bytes/ });
+      assert.throws(() => outlet.checkFits(4097), {
+        code: "TARGET_TOO_SMALL",
+        message: /a device, which holds 4096 bytes/,
+      });
       await pool.close();
     });
   });

@@ -27,7 +27,13 @@ interface Poured {
   spilled: number;
 }
 
-async function pour(format: DiskFormat, file: Uint8Array, spill?: Spill, pieces?: (i: number) => number, delay = 3): Promise<Poured> {
+async function pour(
+  format: DiskFormat,
+  file: Uint8Array,
+  spill?: Spill,
+  pieces?: (i: number) => number,
+  delay = 3,
+): Promise<Poured> {
   const slab = new Slab(6);
   const stream = new StreamPour(streamOf(file, pieces), slab, () => {
     if (spill === undefined) throw new Error("no place to spill");
@@ -107,7 +113,10 @@ describe("StreamPour", () => {
     const { file } = shuffledQcow2(600, "tables first");
     // The last cluster of the disk points at the first cluster's place: long written when its turn comes.
     const second = secondTable(file);
-    await assert.rejects(pour(qcow2, second, undefined, undefined, 0), (error) => error instanceof FormatError && /gone by/.test(error.message));
+    await assert.rejects(
+      pour(qcow2, second, undefined, undefined, 0),
+      (error) => error instanceof FormatError && /gone by/.test(error.message),
+    );
   });
 });
 

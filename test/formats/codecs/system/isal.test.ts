@@ -4,10 +4,11 @@ import zlib from "node:zlib";
 import { InputWindow } from "../../../../formats/codecs/input-window.ts";
 import { openIsalInflater } from "../../../../formats/codecs/system/isal.ts";
 import { CountedInput, samplePlain } from "../../../suites/codec.ts";
+import { requireLibraries } from "../../../support/tools.ts";
 
 const inflater = openIsalInflater();
 
-describe("ISA-L", { skip: inflater === undefined && "needs libisal2 and koffi" }, () => {
+describe("ISA-L", { skip: requireLibraries("libisal2") }, () => {
   it("consumes a deflate stream to its last byte, wherever the input is cut, and reckons its CRC-32", () => {
     assert.ok(inflater !== undefined);
     const plain = samplePlain(12_000, 9);
