@@ -91,7 +91,7 @@ function legend(size: number, cells: readonly Float64Array[], y: number): string
   const perCell = size / cells.length;
   return KINDS.map((kind, index) => {
     const bytes = cells.reduce((sum, share) => sum + (share[index] ?? 0) * perCell, 0);
-    const x = MARGIN + index * 200;
+    const x = MARGIN + index * 212;
     return `<rect class="${kind}" x="${x}" y="${y - 11}" width="12" height="12"/><text x="${x + 18}" y="${y}">${LABELS[kind]}: ${showBytes(bytes)}</text>`;
   }).join("\n");
 }
