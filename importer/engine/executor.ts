@@ -34,7 +34,7 @@ export interface ExecutorSpec {
 }
 
 /** Decoded clusters that follow each other on the disk are gathered up to this length before they are written. */
-const GATHER_LENGTH = 1024 * 1024;
+const GATHER_LENGTH = 512 * 1024;
 
 /** Shorter zero runs on a target that does not start zeroed are written; longer ones are zeroed by the target's own means. */
 const MIN_ZERO_RANGE = 64 * 1024;

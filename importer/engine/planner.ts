@@ -14,6 +14,9 @@ export const MAX_BATCH = 65_536;
 /** The most bytes one job reads, unless a single extent's encoded bytes are more. */
 export const RUN_LENGTH = 2 * 1024 * 1024;
 
+/** The same for encoded extents, whose decoding takes far longer than a second read: it is memory of every thread. */
+const ENCODED_RUN_LENGTH = 1024 * 1024;
+
 /** A gap between two extents up to this is read along: a second read costs more. */
 const MAX_GAP = 64 * 1024;
 
@@ -113,7 +116,8 @@ class Run {
     const end = start + (item[ITEM.storedLength] ?? 0);
     // Two extents may share bytes of the file, and the pieces of a long one come before the next extent's.
     if (start < this.#start) return false;
-    return start - this.#end <= MAX_GAP && Math.max(end, this.#end) - this.#start <= RUN_LENGTH;
+    const longest = item[ITEM.encoding] === PLAIN ? RUN_LENGTH : ENCODED_RUN_LENGTH;
+    return start - this.#end <= MAX_GAP && Math.max(end, this.#end) - this.#start <= longest;
   }
 
   add(item: Float64Array): void {

@@ -65,6 +65,12 @@ describe("JobPlanner", () => {
     ]);
   });
 
+  it("reads half as far where there is something to decode", () => {
+    const clusters = Array.from({ length: 100 }, (_, i) => encoded(i * 64 * KIB, i * 64 * KIB, 64 * KIB));
+    const lengths = reads(plan(clusters)).map(([, length]) => length);
+    assert.deepEqual([...new Set(lengths.slice(0, -1))], [RUN_LENGTH / 2]);
+  });
+
   it("cuts a long plain extent, and leaves an encoded one whole", () => {
     const [long, huge] = [plain(7 * MIB, 2 * RUN_LENGTH + 5, 512), encoded(0, 100 * MIB, RUN_LENGTH + 1)];
     const jobs = plan([long, huge]);
