@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import {
+  connectionFailure,
+  lacksRanges,
+  mayRestart,
+  stallFailure,
+  statusFailure,
+} from "../../../importer/http/failure.ts";
+import { changed, noRanges } from "../../../importer/http/continuation.ts";
+import { Place } from "../../../importer/http/place.ts";
+import { SourceError } from "../../../importer/errors.ts";
+
+const PLACE = Place.parse("http://host/disk?sig=secret");
+
+function systemError(code: string): Error {
+  return Object.assign(new Error(`request to ${PLACE.first.href} failed, reason: it failed`), { code });
+}
+
+describe("connectionFailure", () => {
+  for (const [error, code, mayRetry] of [
+    ["ECONNRESET", "SOURCE_UNAVAILABLE", true],
+    ["EAI_AGAIN", "SOURCE_UNAVAILABLE", true],
+    ["ENOTFOUND", "SOURCE_UNAVAILABLE", false],
+    ["HPE_INVALID_CONSTANT", "SOURCE_UNAVAILABLE", false],
+    ["CERT_HAS_EXPIRED", "SOURCE_TLS", false],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "SOURCE_TLS", false],
+    ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "SOURCE_TLS", false],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "SOURCE_TLS", false],
+    ["EPROTO", "SOURCE_TLS", false],
+    ["PROXY_STATUS_407", "SOURCE_DENIED", false],
+    ["PROXY_STATUS_502", "SOURCE_UNAVAILABLE", true],
+    ["PROXY_STATUS_403", "SOURCE_UNAVAILABLE", false],
+  ] as const) {
+    it(`makes ${code} of ${error}`, () => {
+      const failure = connectionFailure(systemError(error), PLACE);
+      assert.deepEqual([failure.error.code, failure.mayRetry], [code, mayRetry]);
+    });
+  }
+});
+
+describe("statusFailure", () => {
+  it("keeps the server's words to itself, and obeys it only where it may be asked again", () => {
+    const headers = new Headers({ "retry-after": "9" });
+    const failure = statusFailure(503, headers, PLACE, 0);
+    assert.deepEqual(
+      [failure.error.message, failure.mayRetry, failure.retryAfterMs],
+      ["http://host/disk answers 503 Service Unavailable", true, 9000],
+    );
+    assert.deepEqual(failure.error.context, { status: 503 });
+    assert.equal(statusFailure(404, headers, PLACE, 0).retryAfterMs, undefined);
+    assert.equal(statusFailure(999, headers, PLACE, 0).error.message, "http://host/disk answers 999");
+  });
+});
+
+describe("facts for whoever owns the target", () => {
+  it("say whether all of it again, or one stream, may help", () => {
+    for (const error of [changed(PLACE, "so"), noRanges(PLACE)])
+      assert.deepEqual([mayRestart(error), lacksRanges(error)], [true, true]);
+    for (const error of [
+      stallFailure(PLACE, 1000).error,
+      new SourceError("SOURCE_CHANGED", "x"),
+      new Error("x"),
+      undefined,
+    ]) {
+      assert.deepEqual([mayRestart(error), lacksRanges(error)], [false, false]);
+    }
+  });
+});
