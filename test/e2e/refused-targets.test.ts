@@ -19,7 +19,7 @@ import { baseDisk } from "../support/base-disk.ts";
 import { withExt4, withFolder, withLoopDevice } from "../support/loop-device.ts";
 import { imageOf } from "../support/qemu-images.ts";
 import type { RunResult } from "../support/run-decant.ts";
-import { NOBODY, startDecant, until } from "../support/start-decant.ts";
+import { NOBODY, runDecantAs, startDecant, until } from "../support/start-decant.ts";
 import { requireLoopDevices, requireRoot, requireTools } from "../support/tools.ts";
 
 const MIB = 1024 * 1024;
@@ -248,7 +248,7 @@ describe("permissions", { skip: requireRoot() || requireTools("qemu-img") }, () 
         mkdirSync(path.join(folder, "hidden"), { mode: 0o700 });
         mkdirSync(path.join(folder, "own"));
         execFileSync("chown", [String(NOBODY), path.join(folder, "own")]);
-        assertRefused(await startDecant(["convert", ...args], { cwd: folder, user: NOBODY }).ended, exit, says);
+        assertRefused(await runDecantAs(NOBODY, ["convert", ...args], { cwd: folder }), exit, says);
         assert.equal(readFileSync(path.join(folder, "theirs", "old"), "utf8"), "the old disk");
         assert.deepEqual([...readdirSync(path.join(folder, "own")), ...readdirSync(path.join(folder, "hidden"))], []);
         assert.deepEqual(readdirSync(path.join(folder, "theirs")), ["old"]);

@@ -2,13 +2,14 @@
  * decant as a process that a test can hold on to: to feed its standard input slowly, to interrupt it, to run it as another
  * user, or to see its system calls.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { withFolder } from "./loop-device.ts";
 import { ROOT } from "./run-decant.ts";
 import type { RunResult } from "./run-decant.ts";
 
@@ -16,8 +17,10 @@ export interface StartOptions {
   /** Default: none. A number is an open descriptor. */
   readonly stdin?: "pipe" | "ignore" | number;
   readonly cwd?: string;
-  /** Run as this user and group. */
+  /** Run as this user and group; see runDecantAs. */
   readonly user?: number;
+  /** Where the project is seen; default: where it is. */
+  readonly root?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** A command that starts the program, such as strace with its options. */
   readonly under?: readonly string[];
@@ -37,12 +40,16 @@ const MAX_RUN_MS = 60_000;
 export const NOBODY = 65534;
 
 export function startDecant(args: readonly string[], options: StartOptions = {}): StartedDecant {
-  const [program, ...before] = [...(options.under ?? []), process.execPath];
-  const child = spawn(program, [...before, path.join(ROOT, "cmd", "decant.ts"), ...args], {
-    cwd: options.cwd ?? ROOT,
+  const root = options.root ?? ROOT;
+  const node = process.execPath.startsWith(`${ROOT}/`)
+    ? path.join(root, path.relative(ROOT, process.execPath))
+    : process.execPath;
+  const [program, ...before] = [...(options.under ?? []), node];
+  const child = spawn(program, [...before, path.join(root, "cmd", "decant.ts"), ...args], {
+    cwd: options.cwd ?? root,
     env: {
       ...process.env,
-      NODE_COMPILE_CACHE: path.join(ROOT, "node_modules", ".cache", "decant"),
+      NODE_COMPILE_CACHE: path.join(root, "node_modules", ".cache", "decant"),
       ...options.env,
     },
     timeout: MAX_RUN_MS,
@@ -65,9 +72,26 @@ export function startDecant(args: readonly string[], options: StartOptions = {})
   return { child, ended, feed };
 }
 
-/** Runs it to its end. */
-export function runDecantAs(user: number, args: readonly string[]): Promise<RunResult> {
-  return startDecant(args, { user }).ended;
+/**
+ * Runs it to its end as another user. The project may lie where that user may not look (in root's home), so it is mounted
+ * once more in a folder that everybody may search. Needs root.
+ */
+export async function runDecantAs(
+  user: number,
+  args: readonly string[],
+  options: Pick<StartOptions, "cwd"> = {},
+): Promise<RunResult> {
+  return await withFolder(async (folder) => {
+    chmodSync(folder, 0o755);
+    const root = path.join(folder, "decant");
+    mkdirSync(root);
+    execFileSync("mount", ["--bind", ROOT, root]);
+    try {
+      return await startDecant(args, { ...options, user, root }).ended;
+    } finally {
+      execFileSync("umount", [root]);
+    }
+  });
 }
 
 /**

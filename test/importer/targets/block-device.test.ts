@@ -182,8 +182,8 @@ describe("block device target in use", { skip: skipMounts }, () => {
     await withLoopDevice({ size: DISK_SIZE }, (device) => {
       const module = new URL("../../../importer/targets/open-target.ts", import.meta.url).href;
       const script = `
-        process.setegid(65534); process.seteuid(65534);
         const { openTarget } = await import(${JSON.stringify(module)});
+        process.setegid(65534); process.seteuid(65534);
         try { openTarget(${JSON.stringify(device)}); } catch (error) { console.log(error.code, error.remedy); }`;
       const args = ["--no-warnings", "--input-type=module", "-e", script];
       const text = execFileSync(process.execPath, args, { encoding: "utf8" });

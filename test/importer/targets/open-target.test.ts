@@ -63,8 +63,8 @@ describe("openTarget", () => {
       fs.chmodSync(folder, 0o755);
       const module = new URL("../../../importer/targets/open-target.ts", import.meta.url).href;
       const script = `
-        process.setegid(65534); process.seteuid(65534);
         const { openTarget } = await import(${JSON.stringify(module)});
+        process.setegid(65534); process.seteuid(65534);
         try { openTarget(${JSON.stringify(name)}); } catch (error) { console.log(error.code, error.message); }`;
       const args = ["--no-warnings", "--input-type=module", "-e", script];
       const text = execFileSync(process.execPath, args, { encoding: "utf8" });
