@@ -64,7 +64,7 @@ export interface ConvertResult {
   readonly digest?: string;
 }
 
-const EXAMPLES = `Source: a path, or - for standard input. Target: a new file, a block device, or null: to decode and throw away.
+const EXAMPLES = `Source: a path, - for standard input, or an http(s) URL. Target: a new file, a block device, or null: to decode and throw away.
 Compressed images and archives are unwrapped as they pass; what they are is decided by their content.
 
 Examples:
@@ -122,7 +122,11 @@ async function convert(
   const started = performance.now();
   const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
-  const source = openSource(sourceName);
+  const source = await openSource(sourceName, {
+    env: io.env,
+    formatNamed: options.format !== undefined,
+    checksumGiven: options.checksum !== undefined,
+  });
   let report: Report;
   let target;
   try {

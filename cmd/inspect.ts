@@ -16,7 +16,7 @@ import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
 import { exitCodesHelp, formatOption, memberOption } from "./image-options.ts";
 import type { ImageOptions } from "./image-options.ts";
-import { unwrapOptions } from "./open-image.ts";
+import { sourceOptions, unwrapOptions } from "./open-image.ts";
 import { showBytes } from "./quantity.ts";
 
 /** What `--json` prints. Sizes in bytes; what is not known is null. */
@@ -57,7 +57,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 }
 
 async function inspect(name: string, options: ImageOptions, io: CommandIo): Promise<Inspection> {
-  const source = openSource(name);
+  const source = await openSource(name, sourceOptions(options, io));
   let unwrapped: Unwrapped | undefined;
   try {
     unwrapped = await unwrap(source, options, io);

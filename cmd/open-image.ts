@@ -7,6 +7,7 @@ import { driveParser } from "../importer/drive-parser.ts";
 import { CountedStream } from "../importer/counted-stream.ts";
 import type { RandomAccess } from "../importer/random-access.ts";
 import { openSource } from "../importer/sources/registry.ts";
+import type { SourceOptions } from "../importer/sources/registry.ts";
 import { copyToTemporary } from "../importer/temporary-file.ts";
 import { unwrapFile, unwrapStream } from "../importer/unwrap.ts";
 import type { UnwrapOptions } from "../importer/unwrap.ts";
@@ -32,9 +33,13 @@ export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapOptio
   };
 }
 
+export function sourceOptions(options: ImageOptions, io: CommandIo): SourceOptions {
+  return { env: io.env, formatNamed: options.format !== undefined, checksumGiven: false };
+}
+
 /** @throws FormatError, SourceError */
 export async function openImage(name: string, options: ImageOptions, io: CommandIo): Promise<OpenedImage> {
-  const source = openSource(name);
+  const source = await openSource(name, sourceOptions(options, io));
   let temporary: number | undefined;
   const close = (): void => {
     source.close();
