@@ -11,6 +11,7 @@ import { HttpProxyAgent } from "http-proxy-agent";
 import { HttpsProxyAgent } from "https-proxy-agent";
 import { authOf, basicHeader, withoutAuth } from "./basic-auth.ts";
 import { PROXY_STATUS } from "./failure.ts";
+import { localLookup } from "./local-lookup.ts";
 import { proxyFor } from "./proxies.ts";
 import type { ProxySettings } from "./proxies.ts";
 import { readOwnCertificates, tlsOptions } from "./tls-trust.ts";
@@ -56,7 +57,7 @@ export class Agents {
   }
 
   #make(isSecure: boolean, proxy: URL | undefined): http.Agent {
-    const kept = { keepAlive: true, maxFreeSockets: KEPT_ALIVE };
+    const kept = { keepAlive: true, maxFreeSockets: KEPT_ALIVE, lookup: localLookup };
     if (proxy === undefined)
       return isSecure ? new https.Agent({ ...kept, ...this.#tlsOptions() }) : new http.Agent(kept);
     const settings = {
