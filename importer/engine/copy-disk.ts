@@ -1,17 +1,14 @@
 /**
  * Pours a random-access image into a target: extents in virtual order, batches in host order, jobs on all threads.
  */
-import { performance } from "node:perf_hooks";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DiskImage, Extent } from "../../formats/disk-format.ts";
 import { driveParser } from "../drive-parser.ts";
 import { dataRanges } from "../data-ranges.ts";
 import { Interrupted } from "../errors.ts";
 import type { RandomAccess } from "../random-access.ts";
+import { Turns } from "../turns.ts";
 import type { DiskOutlet } from "./disk-outlet.ts";
 import { JobPlanner } from "./planner.ts";
-
-const TURN_MS = 50;
 
 /**
  * @param image its virtual size is known
@@ -25,7 +22,7 @@ export async function copyDisk(
   outlet: DiskOutlet,
   signal?: AbortSignal,
 ): Promise<void> {
-  let lastTurn = performance.now();
+  const turns = new Turns();
   const size = image.virtualSize ?? 0;
   const planner = new JobPlanner(file.size);
   const holes = dataRanges(file);
@@ -40,11 +37,11 @@ export async function copyDisk(
       }
     }
     await outlet.settle();
-    if (performance.now() - lastTurn < TURN_MS) continue;
+    const turn = turns.due();
+    if (turn === undefined) continue;
     // Tables without data start no job, and signals and progress wait for a turn.
-    await nextTurn();
+    await turn;
     if (signal?.aborted === true) throw new Interrupted();
-    lastTurn = performance.now();
   }
   await runBatch(planner, outlet);
   await outlet.pool.drain();

@@ -2,7 +2,7 @@
  * Extents whose bytes have not come by yet, the lowest host offset first: a binary heap of numbers, six a row.
  */
 import { FormatError } from "../../formats/errors.ts";
-import type { Stored } from "../../formats/disk-format.ts";
+import { ENCODINGS } from "./job.ts";
 import type { DataExtent } from "./planner.ts";
 
 /**
@@ -12,7 +12,6 @@ import type { DataExtent } from "./planner.ts";
 const MAX_FUTURE = 1024 * 1024;
 
 const FIELDS = 6;
-const ENCODINGS: readonly Exclude<Stored["encoding"], "inline">[] = ["plain", "deflate", "zlib", "zstd", "vmdk-grain"];
 
 export class FutureExtents {
   #rows = new Float64Array(1024 * FIELDS);

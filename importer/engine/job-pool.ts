@@ -4,9 +4,8 @@
  * With one thread there are no workers: jobs run in the caller's own, which is both the smallest memory and the same code.
  */
 import { Worker } from "node:worker_threads";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { performance } from "node:perf_hooks";
 import { Interrupted } from "../errors.ts";
+import { Turns } from "../turns.ts";
 import { Counters, sumTotals } from "./counters.ts";
 import type { Totals } from "./counters.ts";
 import { JobExecutor } from "./executor.ts";
@@ -18,9 +17,6 @@ import type { WorkerAnswer } from "./worker-thread.ts";
 
 /** Each worker has one job at work and one waiting, so that it never idles while a message is under way. */
 const JOBS_PER_WORKER = 2;
-
-/** Jobs in the caller's own thread let timers and signals run at least this often. */
-const TURN_MS = 50;
 
 // The heap of a worker holds messages of a few kilobytes; V8's defaults would let each grow by tens of megabytes.
 const WORKER_HEAP = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 } as const;
@@ -48,7 +44,7 @@ export function openJobPool(spec: PoolSpec, threads: number): JobPool {
 
 class OwnThread implements JobPool {
   readonly #executor: JobExecutor;
-  #lastTurn = performance.now();
+  readonly #turns = new Turns();
   #closed = false;
 
   constructor(spec: PoolSpec) {
@@ -59,10 +55,7 @@ class OwnThread implements JobPool {
     if (this.#closed) throw new Interrupted();
     const result = this.#executor.run(job);
     done?.(result);
-    const now = performance.now();
-    if (now - this.#lastTurn < TURN_MS) return;
-    await nextTurn();
-    this.#lastTurn = performance.now();
+    await this.#turns.due();
   }
 
   oneDone(): Promise<boolean> {

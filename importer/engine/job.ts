@@ -23,7 +23,14 @@ export const ITEM = {
 export const ITEM_FIELDS = 7;
 
 export const PLAIN = 0;
-const ENCODINGS: readonly ("plain" | EncodedStored["encoding"])[] = ["plain", "deflate", "zlib", "zstd", "vmdk-grain"];
+/** A number for each encoding, in numeric rows. */
+export const ENCODINGS: readonly ("plain" | EncodedStored["encoding"])[] = [
+  "plain",
+  "deflate",
+  "zlib",
+  "zstd",
+  "vmdk-grain",
+];
 
 export type JobInput =
   /** Read [offset, offset + length) of the image file. */
