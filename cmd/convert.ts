@@ -11,10 +11,11 @@ import type { Report } from "../importer/data-processor.ts";
 import { UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
 import type { RunOptions } from "../importer/run.ts";
-import { openSource } from "../importer/sources/registry.ts";
+import { openSource } from "../importer/sources/open-source.ts";
 import { isSameStorage } from "../importer/targets/same-file.ts";
 import { openTarget } from "../importer/targets/open-target.ts";
 import type { CommandIo } from "./command-io.ts";
+import { httpOptions } from "./connection-options.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
 import {
   decoderChoice,
@@ -124,8 +125,8 @@ async function convert(
   const runOptions = toRunOptions(targetName, options, io);
   const source = await openSource(sourceName, {
     env: io.env,
+    http: httpOptions(io, options.checksum !== undefined),
     formatNamed: options.format !== undefined,
-    checksumGiven: options.checksum !== undefined,
   });
   let report: Report;
   let target;
@@ -161,9 +162,10 @@ async function convert(
 
 function toRunOptions(targetName: string, options: ConvertOptions, io: CommandIo): RunOptions {
   return {
-    size: options.size,
+    finalSize: (virtualSize) => grownSize(virtualSize, options.size),
     format: options.format,
     member: options.member,
+    archives: true,
     checksum: options.checksum === undefined ? undefined : parseChecksum(options.checksum),
     verify: options.verify === true,
     digest: options.digest === true,
@@ -175,6 +177,12 @@ function toRunOptions(targetName: string, options: ConvertOptions, io: CommandIo
       options.scratch ??
       (targetName === "null:" || targetName.startsWith("/dev/") ? os.tmpdir() : path.dirname(targetName)),
   };
+}
+
+/** @throws UsageError where --size would cut the disk */
+function grownSize(virtualSize: number, size: number | undefined): number {
+  if (size === undefined || size >= virtualSize) return size ?? virtualSize;
+  throw new UsageError(`--size ${size} is smaller than the disk, which has ${virtualSize} bytes; it can only grow`);
 }
 
 function toResult(report: Report, source: string, target: string, seconds: number, io: CommandIo): ConvertResult {

@@ -6,7 +6,7 @@ import { StreamPour } from "../importer/engine/pour-stream.ts";
 import { Slab } from "../importer/engine/slab.ts";
 import { consequences, errorCode, errorText, EXIT_OK } from "../importer/outcome.ts";
 import type { Source } from "../importer/sources/source.ts";
-import { openSource } from "../importer/sources/registry.ts";
+import { openSource } from "../importer/sources/open-source.ts";
 import { spillInto } from "../importer/spill-file.ts";
 import { unwrapFile, unwrapStream } from "../importer/unwrap.ts";
 import type { Unwrapped } from "../importer/unwrap.ts";

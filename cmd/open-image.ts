@@ -6,13 +6,14 @@ import os from "node:os";
 import { driveParser } from "../importer/drive-parser.ts";
 import { CountedStream } from "../importer/counted-stream.ts";
 import type { RandomAccess } from "../importer/random-access.ts";
-import { openSource } from "../importer/sources/registry.ts";
-import type { SourceOptions } from "../importer/sources/registry.ts";
+import { openSource } from "../importer/sources/open-source.ts";
+import type { SourceOptions } from "../importer/sources/open-source.ts";
 import { copyToTemporary } from "../importer/temporary-file.ts";
 import { unwrapFile, unwrapStream } from "../importer/unwrap.ts";
 import type { UnwrapOptions } from "../importer/unwrap.ts";
 import type { DiskImage } from "../formats/disk-format.ts";
 import type { CommandIo } from "./command-io.ts";
+import { httpOptions } from "./connection-options.ts";
 import { decoderChoice, memoryLimit } from "./image-options.ts";
 import type { ImageOptions } from "./image-options.ts";
 
@@ -34,7 +35,7 @@ export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapOptio
 }
 
 export function sourceOptions(options: ImageOptions, io: CommandIo): SourceOptions {
-  return { env: io.env, formatNamed: options.format !== undefined, checksumGiven: false };
+  return { env: io.env, http: httpOptions(io), formatNamed: options.format !== undefined };
 }
 
 /** @throws FormatError, SourceError */

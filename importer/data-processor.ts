@@ -17,7 +17,7 @@ import type { Source } from "./sources/source.ts";
 import { complete } from "./steps/complete.ts";
 import { convert } from "./steps/convert.ts";
 import { info } from "./steps/info.ts";
-import { finalSize, resize } from "./steps/resize.ts";
+import { resize } from "./steps/resize.ts";
 import { transfer } from "./steps/transfer.ts";
 import type { Target } from "./targets/target.ts";
 
@@ -131,7 +131,7 @@ export class DataProcessor {
   /** The image is known, nothing is written yet: sizes are compared and the threads started. */
   async #begin(): Promise<void> {
     const run = this.#run;
-    run.target.begin(run.virtualSize === undefined ? undefined : finalSize(run, run.virtualSize));
+    run.target.begin(run.virtualSize === undefined ? undefined : run.options.finalSize(run.virtualSize));
     run.zeros = new ZeroRanges(run.target);
     const zeroedFirst = await this.#zeroFirst(run.zeros);
     run.pool = openJobPool(

@@ -16,10 +16,16 @@ import type { Target } from "./targets/target.ts";
 import type { Unwrapped } from "./unwrap.ts";
 
 export interface RunOptions {
-  /** The disk's size at the end, bytes; at least the image's virtual size. Undefined: the virtual size. */
-  readonly size: number | undefined;
+  /**
+   * The disk's size at the end for an image of this virtual size; both in bytes. Never less than the image's. Asked before
+   * the first byte is written, if it is known then, and at the end.
+   * @throws UsageError, TargetError TARGET_TOO_SMALL
+   */
+  readonly finalSize: (virtualSize: number) => number;
   readonly format: DiskFormat["name"] | undefined;
   readonly member: string | undefined;
+  /** False: a tar is a raw disk like any other file, as CDI's importer has it. */
+  readonly archives: boolean;
   readonly checksum: Checksum | undefined;
   /** Read the target again and compare it with the source, decoded a second time. */
   readonly verify: boolean;

@@ -10,43 +10,20 @@ import type { Readable } from "node:stream";
 import fetch from "node-fetch";
 import { Interrupted, UsageError } from "../errors.ts";
 import { Agents } from "./agents.ts";
-import type { AgentSettings } from "./agents.ts";
-import { basicHeader } from "./basic-auth.ts";
-import type { BasicAuth } from "./basic-auth.ts";
+import { authorizerFor } from "./authorization.ts";
+import type { Authorizer } from "./authorization.ts";
 import { BodyReader } from "./body-reader.ts";
 import { connectionFailure, stallFailure, statusFailure } from "./failure.ts";
 import type { Failure } from "./failure.ts";
+import type { HttpOptions } from "./http-options.ts";
 import { systemPace } from "./pace.ts";
 import type { Pace } from "./pace.ts";
 import type { Place } from "./place.ts";
-import { noProxies } from "./proxies.ts";
 import { isRedirect, nextHop } from "./redirects.ts";
 import type { Hop } from "./redirects.ts";
 import type { AnswerHeaders } from "./representation.ts";
 import { MAX_ATTEMPTS, retryDelayMs } from "./retry-delay.ts";
 import { StallWatch } from "./stall.ts";
-
-/** Plain data. It holds secrets. */
-export interface HttpOptions extends AgentSettings {
-  /** For the origin that the user named; user info in the URL goes before it. */
-  readonly auth: BasicAuth | undefined;
-  /** Name and value; for the origin that the user named. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  /** How long no byte may come while some are waited for. */
-  readonly stallMs: number;
-  /** Whether a redirect may lead from https to http: a digest will be checked. */
-  readonly allowsDowngrade: boolean;
-}
-
-export const defaultHttpOptions: HttpOptions = {
-  trust: { folders: [], insecure: false },
-  proxies: noProxies,
-  userAgent: "decant",
-  auth: undefined,
-  headers: [],
-  stallMs: 60_000,
-  allowsDowngrade: false,
-};
 
 export interface GetRequest {
   /** Besides those of the options; to every origin. */
@@ -70,12 +47,17 @@ export class HttpClient {
   readonly options: HttpOptions;
   readonly pace: Pace;
   readonly #agents: Agents;
+  readonly #authorizer: Authorizer;
   readonly #closing = new AbortController();
 
-  /** @throws UsageError for a header that HTTP does not allow */
-  constructor(options: HttpOptions, pace: Pace = systemPace) {
+  /**
+   * @param authorizer in the place of `options.auth`, for credentials that are renewed
+   * @throws UsageError for a header that HTTP does not allow
+   */
+  constructor(options: HttpOptions, pace: Pace = systemPace, authorizer: Authorizer = authorizerFor(options.auth)) {
     this.options = options;
     this.pace = pace;
+    this.#authorizer = authorizer;
     this.#agents = new Agents(options);
     for (const [name, value] of options.headers) checkHeader(name, value.trim());
   }
@@ -130,7 +112,7 @@ export class HttpClient {
     for (;;) {
       const hop = hops.at(-1);
       if (hop === undefined) throw new Error("no URL to ask");
-      const outcome = await this.#ask(place, hop, request, signal);
+      const outcome = await this.#askAsSomebody(place, hop, request, signal);
       if ("error" in outcome) return outcome;
       if (!isRedirect(outcome.status)) {
         if (hops.length > 1) place.pin(hop.url, hop.isTrusted);
@@ -143,15 +125,25 @@ export class HttpClient {
     }
   }
 
+  /** Once more with other credentials, where those that were sent are refused and there are others. */
+  async #askAsSomebody(place: Place, hop: Hop, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+    const outcome = await this.#ask(place, hop, request, signal);
+    if ("error" in outcome || outcome.status !== 401 || !hop.isTrusted || place.auth !== undefined) return outcome;
+    if ((await this.#authorizer.refused?.(outcome.headers.get("www-authenticate") ?? undefined)) !== true)
+      return outcome;
+    outcome.body.close();
+    return await this.#ask(place, hop, request, signal);
+  }
+
   async #ask(place: Place, hop: Hop, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+    const headers = await this.#headers(place, hop, request);
     const watch = new StallWatch(this.options.stallMs, signal);
     watch.start();
     try {
       const response = await fetch(hop.url, {
         agent: this.#agents.for(hop.url),
-        headers: [...this.#headers(place, hop), ...Object.entries(request.headers ?? {})],
+        headers,
         redirect: "manual",
-        // Bytes as they are stored: those that are counted, hashed and asked for by range.
         compress: false,
         signal: watch.signal,
       });
@@ -167,19 +159,31 @@ export class HttpClient {
     }
   }
 
-  #headers(place: Place, hop: Hop): [string, string][] {
+  /** Those of the user and of the request itself win over ours. */
+  async #headers(place: Place, hop: Hop, request: GetRequest): Promise<[string, string][]> {
     const own: [string, string][] = [
       ["User-Agent", this.options.userAgent],
       ["Accept", "*/*"],
+      // Bytes as they are stored: those that are counted, hashed and asked for by range.
       ["Accept-Encoding", "identity"],
     ];
-    if (!hop.isTrusted) return own;
-    const auth = place.auth ?? this.options.auth;
-    if (auth !== undefined) own.push(["Authorization", basicHeader(auth)]);
+    const asked = Object.entries(request.headers ?? {});
+    if (!hop.isTrusted) return merged(own, asked);
     const extra = this.options.headers.map(([name, value]): [string, string] => [name, value.trim()]);
-    const named = new Set(extra.map(([name]) => name.toLowerCase()));
-    return [...own.filter(([name]) => !named.has(name.toLowerCase())), ...extra];
+    const unsigned = merged(own, [...extra, ...asked]);
+    const authorizer = place.auth === undefined ? this.#authorizer : authorizerFor({ kind: "basic", ...place.auth });
+    const auth = await authorizer.headers({ method: "GET", url: hop.url, headers: unsigned });
+    return merged(
+      auth.map(([name, value]): [string, string] => [name, value]),
+      unsigned,
+    );
   }
+}
+
+/** All of `over`, and of `under` those with other names. */
+function merged(under: readonly [string, string][], over: readonly [string, string][]): [string, string][] {
+  const named = new Set(over.map(([name]) => name.toLowerCase()));
+  return [...under.filter(([name]) => !named.has(name.toLowerCase())), ...over];
 }
 
 function checkHeader(name: string, value: string): void {

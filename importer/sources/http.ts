@@ -8,18 +8,13 @@ import { FormatError } from "../../formats/errors.ts";
 import { isHtmlPage, PAGE_HEAD_LENGTH } from "../http/html-page.ts";
 import type { HttpClient } from "../http/http-client.ts";
 import { Place } from "../http/place.ts";
-import type { RangeSpec } from "../http/range-reader.ts";
 import { ResumingStream } from "../http/resuming-stream.ts";
 import { PeekedStream } from "../peeked-stream.ts";
-import type { Source } from "./source.ts";
+import type { RemoteRanges, Source } from "./source.ts";
 
 export interface HttpSource extends Source {
-  /** What reads ranges needs; undefined: the server has none, or nothing vouches for the bytes. Not yet tried. */
-  readonly ranges: RangeSpec | undefined;
   /** The server's word for what it serves. */
   readonly contentType: string | undefined;
-  /** How often the stream was continued after a cut so far. */
-  resumes(): number;
 }
 
 export interface OpenHttpOptions {
@@ -41,7 +36,7 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
       path: undefined,
       size: resuming.representation.size,
       file: undefined,
-      ranges: rangesOf(resuming, place),
+      ranges: rangesOf(resuming, place, client),
       contentType: resuming.representation.contentType,
       stream: () => stream,
       resumes: () => resuming.resumes,
@@ -53,10 +48,12 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
   }
 }
 
-function rangesOf(stream: ResumingStream, place: Place): RangeSpec | undefined {
+/** Undefined: the server has none, or nothing vouches for the bytes. */
+function rangesOf(stream: ResumingStream, place: Place, client: HttpClient): RemoteRanges | undefined {
   const { size, validator, ranges } = stream.representation;
   if (size === undefined || validator === undefined || ranges === "none") return undefined;
-  return { place: place.spec, representation: { ...stream.representation, size, validator } };
+  const spec = { place: place.spec, representation: { ...stream.representation, size, validator } };
+  return { http: client.options, spec };
 }
 
 function pageInstead(place: Place): FormatError {

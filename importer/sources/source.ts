@@ -2,7 +2,15 @@
  * What a source is: where an image's bytes come from. It says what it can do and never what happens next.
  */
 import type { ByteStream } from "../../formats/byte-stream.ts";
+import type { HttpOptions } from "../http/http-options.ts";
+import type { RangeSpec } from "../http/range-reader.ts";
 import type { RandomAccess } from "../random-access.ts";
+
+/** An image that can be read in ranges over the network. Plain data for worker threads. It holds secrets. */
+export interface RemoteRanges {
+  readonly http: HttpOptions;
+  readonly spec: RangeSpec;
+}
 
 export interface Source {
   /** Safe to show: no credentials, no query string. */
@@ -13,7 +21,14 @@ export interface Source {
   readonly size: number | undefined;
   /** Undefined: the source passes once, as a stream. */
   readonly file: RandomAccess | undefined;
-  /** The bytes from the first on. A source without random access has one stream only. */
+  /** Of a source without `file`: how its bytes are had in any order. Not yet tried; where it fails the stream is left. */
+  readonly ranges?: RemoteRanges | undefined;
+  /** How often the stream was continued after a cut so far. */
+  resumes?(): number;
+  /**
+   * The bytes from the first on. A source without random access has one stream only. It fails at its end where the source
+   * itself vouches for its bytes (a layer's digest) and they are others.
+   */
   stream(): ByteStream;
   close(): void;
 }

@@ -12,7 +12,7 @@ export async function complete(run: Run): Promise<void> {
   // Those of an archive that passed as a stream were not known before.
   refuseWarnings(run);
   run.target.flush();
-  const size = Math.max(run.options.size ?? 0, must(run.virtualSize, "the virtual size"));
+  const size = run.options.finalSize(must(run.virtualSize, "the virtual size"));
   if (run.options.verify) await verifyTarget(run);
   if (run.options.digest) run.digest = await digestTarget(run, size);
   // From here on the disk is in its place; whoever pressed Ctrl-C before is not told that it is not.

@@ -27,7 +27,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     memoryLimit: options.memoryLimit,
     format: options.format,
     member: options.member,
-    archives: true,
+    archives: options.archives,
   };
   // A checksum is over the bytes as they are stored, so they pass as a stream.
   const unwrapped =

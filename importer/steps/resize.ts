@@ -2,14 +2,13 @@
  * Resize: gives the target its final size and makes zeros of all that the image did not mention.
  */
 import { alignUp } from "../../formats/bytes.ts";
-import { UsageError } from "../errors.ts";
 import type { Outcome } from "../phases.ts";
 import { must } from "../run.ts";
 import type { Run } from "../run.ts";
 
 export async function resize(run: Run): Promise<Outcome<"Resize">> {
   const virtualSize = must(run.virtualSize, "the virtual size");
-  const size = finalSize(run, virtualSize);
+  const size = run.options.finalSize(virtualSize);
   const zeros = must(run.zeros, "the zeros");
   // A device's last sector may be longer than the disk's: what is past the disk in it is padding.
   const end = alignUp(size, run.target.sectorSize);
@@ -17,12 +16,4 @@ export async function resize(run: Run): Promise<Outcome<"Resize">> {
   await zeros.apply();
   run.target.resize(size);
   return "resized";
-}
-
-/** @throws UsageError where --size would cut the disk */
-export function finalSize(run: Run, virtualSize: number): number {
-  const { size } = run.options;
-  if (size === undefined) return virtualSize;
-  if (size >= virtualSize) return size;
-  throw new UsageError(`--size ${size} is smaller than the disk, which has ${virtualSize} bytes; it can only grow`);
 }

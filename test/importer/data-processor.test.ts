@@ -34,7 +34,8 @@ const image = sampleBytes("qcow2/zlib.qcow2");
 const disk = Buffer.from(readDisk(qcow2, image));
 
 const defaults: RunOptions = {
-  size: undefined,
+  finalSize: (virtualSize) => virtualSize,
+  archives: true,
   format: undefined,
   member: undefined,
   checksum: undefined,
@@ -142,14 +143,17 @@ describe("DataProcessor", () => {
     });
   });
 
-  it("grows the disk to the size that was asked for, and never cuts it", async () => {
+  it("grows the disk to the size that was asked for, and asks with the image's own", async () => {
     const size = disk.length + 3 * MIB + 512;
     for (const setting of [{}, { source: () => passing(image) }]) {
-      const ended = await pour(image, { ...setting, options: { size } });
+      const ended = await pour(image, { ...setting, options: { finalSize: () => size } });
       assert.equal(ended.disk.length, size);
       assert.ok(ended.disk.subarray(0, disk.length).equals(disk));
       assert.ok(ended.disk.subarray(disk.length).equals(Buffer.alloc(size - disk.length)));
-      await assert.rejects(pour(image, { ...setting, options: { size: disk.length - 512 } }), (error) => {
+      const refuse = (virtualSize: number): never => {
+        throw new UsageError(`${virtualSize} bytes are too many`);
+      };
+      await assert.rejects(pour(image, { ...setting, options: { finalSize: refuse } }), (error) => {
         return error instanceof UsageError && error.message.includes(`${disk.length} bytes`);
       });
     }
@@ -159,7 +163,7 @@ describe("DataProcessor", () => {
     for (const setting of [{}, { source: () => passing(image) }]) {
       const target = recordingTarget({ size: disk.length + MIB });
       const writes = { ...target, startsZeroed: false, writer: undefined };
-      await pour(image, { ...setting, target: () => writes, options: { size: disk.length + MIB } });
+      await pour(image, { ...setting, target: () => writes, options: { finalSize: () => disk.length + MIB } });
       // Threads write elsewhere (here: nowhere); what is not written is zeroed, to the last byte.
       const zeroed = target.calls.filter(([name]) => name === "zero");
       assert.ok(zeroed.some(([, offset, length]) => offset + length === disk.length + MIB));
@@ -183,10 +187,13 @@ describe("DataProcessor", () => {
     const digest = createHash("sha256").update(disk).digest("hex");
     const grown = createHash("sha256").update(disk).update(Buffer.alloc(MIB)).digest("hex");
     assert.equal((await pour(image, { options: { digest: true } })).report.digest, digest);
-    assert.equal((await pour(image, { options: { digest: true, size } })).report.digest, grown);
+    assert.equal((await pour(image, { options: { digest: true, finalSize: () => size } })).report.digest, grown);
     const none = (): Target => openTarget("null:");
     assert.equal((await pour(image, { options: { digest: true }, target: none })).report.digest, digest);
-    assert.equal((await pour(image, { options: { digest: true, size }, target: none })).report.digest, grown);
+    assert.equal(
+      (await pour(image, { options: { digest: true, finalSize: () => size }, target: none })).report.digest,
+      grown,
+    );
   });
 
   it("verifies what is on the target, and says where it differs", async () => {

@@ -1,8 +1,9 @@
 /**
  * A client for tests: it waits for nothing, and tells how long it would have waited.
  */
-import { defaultHttpOptions, HttpClient } from "../../importer/http/http-client.ts";
-import type { HttpOptions } from "../../importer/http/http-client.ts";
+import { HttpClient } from "../../importer/http/http-client.ts";
+import { defaultHttpOptions } from "../../importer/http/http-options.ts";
+import type { HttpOptions } from "../../importer/http/http-options.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
 
 /** Runs `use` with a client that is closed afterwards. */

@@ -48,7 +48,8 @@ export async function pour(bytes: Uint8Array, way: Way, options: PourOptions): P
     source,
     openTarget(target, { force: true }),
     {
-      size: undefined,
+      finalSize: (virtualSize) => virtualSize,
+      archives: true,
       format: undefined,
       member: undefined,
       checksum: undefined,

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { SourceError, UsageError } from "../../../importer/errors.ts";
-import type { HttpOptions } from "../../../importer/http/http-client.ts";
+import type { HttpOptions } from "../../../importer/http/http-options.ts";
 import { Place } from "../../../importer/http/place.ts";
 import { noProxies } from "../../../importer/http/proxies.ts";
 import { errorText } from "../../../importer/outcome.ts";
@@ -141,7 +141,7 @@ describe("a proxy", { skip }, () => {
         await withProxy({ auth: "user:p@ss" }, async (proxy) => {
           const proxies = { ...noProxies, https: `http://user:p%40ss@${proxy.host}` };
           await withClient(
-            { trust, proxies, userAgent: "cdi-golang-importer", auth: { user: "a", password: "b" } },
+            { trust, proxies, userAgent: "cdi-golang-importer", auth: { kind: "basic", user: "a", password: "b" } },
             async (client) => {
               const place = Place.parse(`${server.origin.replace("127.0.0.1", HOST)}/disk`);
               for (let i = 0; i < 3; i++) {

@@ -4,8 +4,9 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { errorText } from "../../../importer/outcome.ts";
 import { Interrupted, SourceError, UsageError } from "../../../importer/errors.ts";
-import { defaultHttpOptions, HttpClient } from "../../../importer/http/http-client.ts";
-import type { HttpOptions } from "../../../importer/http/http-client.ts";
+import { HttpClient } from "../../../importer/http/http-client.ts";
+import { defaultHttpOptions } from "../../../importer/http/http-options.ts";
+import type { HttpOptions } from "../../../importer/http/http-options.ts";
 import { Place } from "../../../importer/http/place.ts";
 import { readAll, withClient } from "../../support/http-client.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
@@ -59,7 +60,7 @@ describe("HttpClient", () => {
   it("sends credentials, extra headers and its name", async () => {
     const { body, requests } = await get("/disk", () => undefined, {
       userAgent: "cdi-golang-importer",
-      auth: { user: "me", password: "pass:wörd" },
+      auth: { kind: "basic", user: "me", password: "pass:wörd" },
       headers: [
         ["X-Token", " abc "],
         ["Accept", "image/raw"],
@@ -95,7 +96,10 @@ describe("HttpClient", () => {
 
   it("leaves secrets behind on a redirect to another origin (N11)", async () => {
     await withTwoOrigins(async (first, second) => {
-      const options = { auth: { user: "me", password: "secret" }, headers: [["X-Token", "secret"]] as const };
+      const options = {
+        auth: { kind: "basic" as const, user: "me", password: "secret" },
+        headers: [["X-Token", "secret"]] as const,
+      };
       await withClient(options, async (client) => {
         const place = Place.parse(`${first.origin}/to/disk`);
         (await client.get(place, { statuses: [200] })).body.close();

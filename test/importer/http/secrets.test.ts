@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
-import type { HttpOptions } from "../../../importer/http/http-client.ts";
+import type { HttpOptions } from "../../../importer/http/http-options.ts";
 import { Place } from "../../../importer/http/place.ts";
 import { RangeReader } from "../../../importer/http/range-reader.ts";
 import { errorText } from "../../../importer/outcome.ts";
@@ -20,7 +20,7 @@ const SECRET = "hunter2";
 const BYTES = baseDisk(200_000);
 
 const OPTIONS: Partial<HttpOptions> = {
-  auth: { user: `${SECRET}-user`, password: SECRET },
+  auth: { kind: "basic", user: `${SECRET}-user`, password: SECRET },
   headers: [["X-Token", SECRET]],
   stallMs: 50,
 };

@@ -3,10 +3,11 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { SourceError, UsageError } from "../../../importer/errors.ts";
-import { openSource } from "../../../importer/sources/registry.ts";
+import { defaultHttpOptions } from "../../../importer/http/http-options.ts";
+import { openSource } from "../../../importer/sources/open-source.ts";
 import { withFolder } from "../../support/loop-device.ts";
 
-const options = { env: {}, formatNamed: false, checksumGiven: false };
+const options = { env: {}, http: defaultHttpOptions, formatNamed: false };
 
 describe("openSource", () => {
   it("takes - for standard input, and any other name for a path", async () => {

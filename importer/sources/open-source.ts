@@ -2,7 +2,7 @@
  * Which source a name on the command line means.
  */
 import { UsageError } from "../errors.ts";
-import { proxySettings } from "../http/proxies.ts";
+import type { HttpOptions } from "../http/http-options.ts";
 import { openFile } from "./file.ts";
 import type { Source } from "./source.ts";
 import { openStandardInput } from "./standard-input.ts";
@@ -11,12 +11,12 @@ import { openStandardInput } from "./standard-input.ts";
 const SCHEME = /^([a-z][a-z0-9+.-]+):\/\//i;
 
 export interface SourceOptions {
-  /** For proxies. */
+  /** For the credentials of clouds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How the network is reached. */
+  readonly http: HttpOptions;
   /** The disk's format was named, so what comes is taken for it. */
   readonly formatNamed: boolean;
-  /** A checksum will be compared. */
-  readonly checksumGiven: boolean;
 }
 
 /** @throws UsageError for a scheme nobody knows; SourceError, FormatError as the source says */
@@ -30,12 +30,7 @@ export async function openSource(name: string, options: SourceOptions): Promise<
 
 /** The HTTP client is loaded for URLs only: it costs a local conversion 40 ms and 15 MB. */
 async function openUrl(url: string, options: SourceOptions): Promise<Source> {
-  const { defaultHttpOptions, HttpClient } = await import("../http/http-client.ts");
+  const { HttpClient } = await import("../http/http-client.ts");
   const { openHttp } = await import("./http.ts");
-  const client = new HttpClient({
-    ...defaultHttpOptions,
-    proxies: proxySettings(options.env),
-    allowsDowngrade: options.checksumGiven,
-  });
-  return await openHttp(url, client, { allowsPages: options.formatNamed });
+  return await openHttp(url, new HttpClient(options.http), { allowsPages: options.formatNamed });
 }
