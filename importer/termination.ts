@@ -10,6 +10,7 @@ import { failureText } from "./failure-text.ts";
 import type { FailureSite } from "./failure-text.ts";
 import { consequences, errorCode, EXIT_OK, workerExit } from "./outcome.ts";
 import type { ErrorCode } from "./outcome.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 export interface Ending {
   readonly exit: number;
@@ -42,9 +43,6 @@ export interface ImportResult {
 
 /** Of a termination message, in bytes: the kubelet's. */
 const MAX_MESSAGE_LENGTH = 4096;
-
-/** Shorter secrets would blot out half of every sentence, and are guessed sooner than read. */
-const MIN_SECRET_LENGTH = 4;
 
 const COMPLETE = "Import Complete";
 
@@ -156,10 +154,4 @@ function cut(bytes: Buffer, length: number): string {
 
 function oneLine(text: string): string {
   return text.replaceAll(/\r\n|\r|\n/g, " ");
-}
-
-function withoutSecrets(text: string, secrets: readonly string[]): string {
-  // The longest first: one may be part of another.
-  const hidden = secrets.filter((secret) => secret.length >= MIN_SECRET_LENGTH).sort((a, b) => b.length - a.length);
-  return hidden.reduce((shown, secret) => shown.replaceAll(secret, () => "***"), text);
 }
