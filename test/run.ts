@@ -12,6 +12,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { goProgram, goProgramsNamedIn } from "./support/go-programs.ts";
 import { missingPackages, toolsNamedIn } from "./support/tools.ts";
 
 // Debian keeps mkfs, losetup and others here, where a user's PATH does not look.
@@ -25,9 +26,9 @@ const NOT_BY_DEFAULT = ["test/slow/", "test/cluster/"];
 
 process.chdir(path.dirname(import.meta.dirname));
 process.env["PATH"] = [process.env["PATH"], ...SYSTEM_FOLDERS].join(path.delimiter);
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));
 
-function main(args: readonly string[]): number {
+async function main(args: readonly string[]): Promise<number> {
   const options = args.filter((arg) => arg.startsWith("-"));
   const places = args.filter((arg) => !arg.startsWith("-"));
   const files = testFiles(places);
@@ -35,7 +36,7 @@ function main(args: readonly string[]): number {
     console.error(`no test file in ${places.join(", ")}`);
     return 2;
   }
-  if (!bringTools(files)) return 1;
+  if (!bringTools(files) || !(await buildPrograms(files))) return 1;
   const { status, signal, error } = spawnSync(
     process.execPath,
     [
@@ -72,6 +73,20 @@ function bringTools(files: readonly string[]): boolean {
   }
   console.error(`This command enables them (on Debian):\n  ${command}\n`);
   return true;
+}
+
+/** Builds what is not in the cache yet, so that no single test waits for it; false if it had to be and could not. */
+async function buildPrograms(files: readonly string[]): Promise<boolean> {
+  try {
+    for (const name of new Set(files.flatMap((file) => goProgramsNamedIn(readFileSync(file, "utf8"))))) {
+      const { skip } = await goProgram(name);
+      if (skip !== false) console.error(`tests are skipped: ${skip}`);
+    }
+    return true;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return false;
+  }
 }
 
 function whySkipped(source: string, missing: readonly string[]): string {
