@@ -79,7 +79,7 @@ export class Agents {
   #tlsOptions(): tls.ConnectionOptions {
     if (this.#tls !== undefined) return this.#tls;
     const { trust } = this.#settings;
-    const own = trust.insecure ? { certificates: [], warnings: [] } : readOwnCertificates(trust.folders);
+    const own = trust.insecure ? { certificates: [], warnings: [] } : readOwnCertificates(trust);
     this.#warnings = own.warnings;
     this.#tls = tlsOptions(trust, own.certificates);
     return this.#tls;

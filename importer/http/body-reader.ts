@@ -14,9 +14,18 @@ const ENOUGH = 256 * 1024;
 /** A body that ended before its end, as Node.js calls it. */
 const PREMATURE = "ERR_STREAM_PREMATURE_CLOSE";
 
+/** Holds a reader back to a pace. */
+export interface Throttle {
+  /** Bytes that one read gives at most. */
+  readonly pieceLength: number;
+  /** Resolves when bytes that were taken may be handed on. Rejects once `signal` aborts. */
+  taken(bytes: number, signal: AbortSignal): Promise<void>;
+}
+
 export class BodyReader implements ByteStream {
   readonly #stream: Readable;
   readonly #watch: StallWatch;
+  readonly #throttle: Throttle | undefined;
   readonly #pieces: Buffer[] = [];
   #queued = 0;
   #taken = 0;
@@ -25,9 +34,10 @@ export class BodyReader implements ByteStream {
   #wake: (() => void) | undefined;
 
   /** @param watch aborts the request; its timer runs while somebody waits here */
-  constructor(stream: Readable, watch: StallWatch) {
+  constructor(stream: Readable, watch: StallWatch, throttle?: Throttle) {
     this.#stream = stream;
     this.#watch = watch;
+    this.#throttle = throttle;
     stream.on("data", (piece: Buffer) => this.#add(piece));
     stream.on("end", () => this.#finish(undefined));
     stream.on("error", (error) => this.#finish(error));
@@ -40,6 +50,16 @@ export class BodyReader implements ByteStream {
 
   /** Rejects with what the socket or the library said; it is not fit to be shown. */
   read(into: Uint8Array): number | Promise<number> {
+    return this.#throttle === undefined ? this.#readNow(into) : this.#readSlowly(into, this.#throttle);
+  }
+
+  async #readSlowly(into: Uint8Array, throttle: Throttle): Promise<number> {
+    const count = await this.#readNow(into.subarray(0, throttle.pieceLength));
+    if (count > 0) await throttle.taken(count, this.#watch.signal);
+    return count;
+  }
+
+  #readNow(into: Uint8Array): number | Promise<number> {
     if (this.#queued > 0) return this.#take(into);
     if (this.#end !== undefined) return this.#ended(this.#end.error);
     return this.#waitAndTake(into);

@@ -13,12 +13,14 @@ import { Agents } from "./agents.ts";
 import { authorizerFor } from "./authorization.ts";
 import type { Authorizer } from "./authorization.ts";
 import { BodyReader } from "./body-reader.ts";
+import type { Throttle } from "./body-reader.ts";
 import { connectionFailure, stallFailure, statusFailure } from "./failure.ts";
 import type { Failure } from "./failure.ts";
 import type { HttpOptions } from "./http-options.ts";
 import { systemPace } from "./pace.ts";
 import type { Pace } from "./pace.ts";
 import type { Place } from "./place.ts";
+import { book, pieceLength } from "./rate-limit.ts";
 import { isRedirect, nextHop } from "./redirects.ts";
 import type { Hop } from "./redirects.ts";
 import type { AnswerHeaders } from "./representation.ts";
@@ -48,6 +50,7 @@ export class HttpClient {
   readonly pace: Pace;
   readonly #agents: Agents;
   readonly #authorizer: Authorizer;
+  readonly #throttle: Throttle | undefined;
   readonly #closing = new AbortController();
 
   /**
@@ -59,6 +62,7 @@ export class HttpClient {
     this.pace = pace;
     this.#authorizer = authorizer;
     this.#agents = new Agents(options);
+    this.#throttle = throttleOf(options, pace);
     for (const [name, value] of options.headers) checkHeader(name, value.trim());
   }
 
@@ -148,7 +152,7 @@ export class HttpClient {
         signal: watch.signal,
       });
       watch.stop();
-      const body = new BodyReader(response.body as Readable, watch);
+      const body = new BodyReader(response.body as Readable, watch, this.#throttle);
       return { status: response.status, headers: response.headers, body };
     } catch (error) {
       const { stalled, limitMs } = watch;
@@ -178,6 +182,14 @@ export class HttpClient {
       unsigned,
     );
   }
+}
+
+function throttleOf({ rateLimit }: HttpOptions, pace: Pace): Throttle | undefined {
+  if (rateLimit === undefined) return undefined;
+  return {
+    pieceLength: pieceLength(rateLimit),
+    taken: (bytes, signal) => pace.delay(book(rateLimit, bytes, pace.ticks()), signal),
+  };
 }
 
 /** All of `over`, and of `under` those with other names. */

@@ -4,6 +4,7 @@
 import type { AgentSettings } from "./agents.ts";
 import type { Credentials } from "./authorization.ts";
 import { noProxies } from "./proxies.ts";
+import type { RateLimit } from "./rate-limit.ts";
 
 /** Plain data. It holds secrets. */
 export interface HttpOptions extends AgentSettings {
@@ -15,6 +16,8 @@ export interface HttpOptions extends AgentSettings {
   readonly stallMs: number;
   /** Whether a redirect may lead from https to http: a digest will be checked. */
   readonly allowsDowngrade: boolean;
+  /** Shared by all clients that are made from these options or a copy of them, in whatever thread. Undefined: as fast as it comes. */
+  readonly rateLimit?: RateLimit | undefined;
 }
 
 /** Directly, as nobody, for everything else. */

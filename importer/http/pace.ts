@@ -6,6 +6,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Pace {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Nanoseconds of a clock that never jumps, the same for all threads. */
+  ticks(): bigint;
   /** In [0, 1). */
   random(): number;
   /** Waits `ms`. Rejects once `signal` aborts. */
@@ -14,6 +16,7 @@ export interface Pace {
 
 export const systemPace: Pace = {
   now: () => Date.now(),
+  ticks: () => process.hrtime.bigint(),
   random: () => Math.random(),
   delay: async (ms, signal) => {
     await sleep(ms, undefined, { signal });

@@ -1,7 +1,7 @@
 /**
- * Whom a TLS connection believes: the system's certificate authorities, and those in folders that were named.
+ * Whom a TLS connection believes: the system's certificate authorities, and those in files and folders that were named.
  *
- * In such a folder every regular file counts, whatever its name; links are followed, names with a dot in front are not
+ * In a folder every regular file counts, whatever its name; links are followed, names with a dot in front are not
  * looked at (a ConfigMap's own folders). PEM with any number of certificates, or one in DER.
  */
 import { X509Certificate } from "node:crypto";
@@ -12,7 +12,9 @@ import tls from "node:tls";
 /** Plain data, so that a worker thread can make its own client. */
 export interface TrustSettings {
   readonly folders: readonly string[];
-  /** Nothing is verified, and the folders are not read. */
+  /** Certificates in files of their own. */
+  readonly files?: readonly string[];
+  /** Nothing is verified, and no certificate is read. */
   readonly insecure: boolean;
 }
 
@@ -35,17 +37,15 @@ const SYSTEM_BUNDLES = [
   "/etc/ssl/cert.pem",
 ];
 
-/** Reads all folders. What cannot be read or used is a warning, never a failure. */
-export function readOwnCertificates(folders: readonly string[]): OwnCertificates {
+/** Reads all files and folders. What cannot be read or used is a warning, never a failure. */
+export function readOwnCertificates(places: Pick<TrustSettings, "folders" | "files">): OwnCertificates {
   const certificates: string[] = [];
   const warnings: string[] = [];
-  for (const folder of folders) {
-    for (const file of filesIn(folder, warnings)) {
-      try {
-        certificates.push(...parseCertificates(readSmallFile(file)));
-      } catch (error) {
-        warnings.push(`certificates in ${file} are left out: ${reason(error)}`);
-      }
+  for (const file of filesAt(places, warnings)) {
+    try {
+      certificates.push(...parseCertificates(readSmallFile(file)));
+    } catch (error) {
+      warnings.push(`certificates in ${file} are left out: ${reason(error)}`);
     }
   }
   return { certificates, warnings };
@@ -59,16 +59,22 @@ export function tlsOptions(settings: TrustSettings, own: readonly string[]): tls
   return { secureContext, checkServerIdentity };
 }
 
+/** The machine's own authorities: the file that they are read from; undefined where there is none. */
+export function systemBundle(): string | undefined {
+  return SYSTEM_BUNDLES.find((bundle) => {
+    try {
+      fs.accessSync(bundle, fs.constants.R_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** Node.js brings the authorities of Mozilla for machines that have none. */
 function systemCertificates(): readonly string[] {
-  for (const bundle of SYSTEM_BUNDLES) {
-    try {
-      return [fs.readFileSync(bundle, "utf8")];
-    } catch {
-      continue;
-    }
-  }
-  return tls.rootCertificates;
+  const bundle = systemBundle();
+  return bundle === undefined ? tls.rootCertificates : [fs.readFileSync(bundle, "utf8")];
 }
 
 /** As Node.js checks it; the message names the names that the certificate is for. */
@@ -79,6 +85,11 @@ function checkServerIdentity(host: string, certificate: tls.PeerCertificate): Er
   return Object.assign(new Error(`the certificate is for ${names}, not for ${host}`), {
     code: "ERR_TLS_CERT_ALTNAME_INVALID",
   });
+}
+
+function* filesAt({ files = [], folders }: Pick<TrustSettings, "folders" | "files">, warnings: string[]) {
+  yield* files;
+  for (const folder of folders) yield* filesIn(folder, warnings);
 }
 
 function filesIn(folder: string, warnings: string[]): string[] {

@@ -14,6 +14,7 @@ export async function withClient<T>(
   const delays: number[] = [];
   const pace = {
     now: () => Date.now(),
+    ticks: () => BigInt(Math.round(delays.reduce((sum, ms) => sum + ms, 0) * 1e6)),
     random: () => 0.5,
     delay: async (ms: number, signal: AbortSignal) => {
       signal.throwIfAborted();

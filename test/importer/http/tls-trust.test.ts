@@ -23,12 +23,22 @@ describe("readOwnCertificates", { skip: requireTools("openssl") }, () => {
       fs.writeFileSync(path.join(trusted, "bundle"), `# two of them\n${one}\nand\n${two}`);
       fs.writeFileSync(path.join(trusted, "two.der"), new X509Certificate(two).raw);
       fs.writeFileSync(path.join(trusted, ".hidden"), "nothing");
-      const { certificates, warnings } = readOwnCertificates([trusted]);
+      const { certificates, warnings } = readOwnCertificates({ folders: [trusted] });
       assert.deepEqual(
         certificates.map((pem) => new X509Certificate(pem).subject),
         ["CN=one", "CN=two", "CN=one", "CN=two"],
       );
       assert.deepEqual(warnings, []);
+    });
+  });
+
+  it("takes single files too", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const file = path.join(folder, "ca.pem");
+      const { certificate } = makeAuthority(folder);
+      const { certificates, warnings } = readOwnCertificates({ folders: [], files: [file, path.join(folder, "no")] });
+      assert.deepEqual(certificates, [certificate]);
+      assert.match(warnings.join("\n"), /^certificates in \S+\/no are left out: ENOENT[^\n]*$/);
     });
   });
 
@@ -43,7 +53,7 @@ describe("readOwnCertificates", { skip: requireTools("openssl") }, () => {
       fs.writeFileSync(path.join(trusted, "good"), certificate);
       fs.writeFileSync(path.join(trusted, "huge"), "");
       fs.truncateSync(path.join(trusted, "huge"), 5 * 1024 * 1024);
-      const { certificates, warnings } = readOwnCertificates([trusted, path.join(folder, "missing")]);
+      const { certificates, warnings } = readOwnCertificates({ folders: [trusted, path.join(folder, "missing")] });
       assert.equal(certificates.length, 1);
       const starts = ["gone", "damaged", "empty", "huge"].map(
         (name) => `certificates in ${path.join(trusted, name)} are left out: `,
