@@ -66,6 +66,8 @@ export interface WorkerConfig {
     readonly previous: string | undefined;
     readonly final: string | undefined;
   };
+  /** How long no byte may come. */
+  readonly stallMs: number;
   /** Our own controller listens: terminal errors are told apart from those worth a restart. */
   readonly ownController: boolean;
 }
@@ -137,6 +139,7 @@ export function readConfig(env: Environment, secretHeaders: readonly string[] = 
       previous: given("IMPORTER_PREVIOUS_CHECKPOINT"),
       final: given("IMPORTER_FINAL_CHECKPOINT"),
     }),
+    stallMs: readStallSeconds(text("DECANT_STALL_SECONDS")) * 1000,
     ownController: hasOwnController(env),
   };
   return Object.freeze(config);
@@ -220,6 +223,12 @@ function readPreallocation(text: string | undefined): boolean {
   throw new UsageError(
     text === undefined ? "PREALLOCATION is not set" : `PREALLOCATION "${text.slice(0, 100)}" is neither true nor false`,
   );
+}
+
+/** A thousandth of a second to a day; anything else is the default. */
+function readStallSeconds(text: string): number {
+  const seconds = /^\d{1,5}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+  return seconds >= 0.001 && seconds <= 86_400 ? seconds : Number(settings.DECANT_STALL_SECONDS.default);
 }
 
 function readTruth(text: string): boolean | undefined {

@@ -14,6 +14,7 @@ import type { Outcome, Phase, PhaseRecord } from "./phases.ts";
 import { must, stopIfInterrupted, warningsOf } from "./run.ts";
 import type { Run, RunOptions } from "./run.ts";
 import type { Source } from "./sources/source.ts";
+import { ScratchNeeded } from "./spill-file.ts";
 import { complete } from "./steps/complete.ts";
 import { convert } from "./steps/convert.ts";
 import { info } from "./steps/info.ts";
@@ -57,6 +58,9 @@ const STEPS: { readonly [P in Exclude<Phase, "Complete">]: (run: Run) => Promise
   Resize: resize,
 };
 
+/** Of a VHD, which is not part of its disk. */
+const FOOTER_LENGTH = 512;
+
 /** How long a step may take to notice that everything it uses is closed. */
 const STOP_GRACE_MS = 2000;
 
@@ -82,10 +86,15 @@ export class DataProcessor {
     return { phase, done: Math.min(virtualSize, totals.bytesWritten + totals.bytesZeroed), total: virtualSize };
   }
 
+  /** The path so far. */
+  get phases(): readonly PhaseRecord[] {
+    return this.#phases;
+  }
+
   /**
    * Runs to the end. Whatever happens, threads are gone and the source is closed when this settles; after a failure the
    * target holds nothing that boots.
-   * @throws the first error of any step; Interrupted if the signal came first
+   * @throws the first error of any step; Interrupted if the signal came first; ScratchNeeded
    */
   async run(): Promise<Report> {
     const run = this.#run;
@@ -119,7 +128,7 @@ export class DataProcessor {
       const started = performance.now();
       stopIfInterrupted(this.#run);
       if (this.#run.pool === undefined && phase !== "Info") await this.#begin();
-      const outcome = await STEPS[phase](this.#run);
+      const outcome = await this.#step(phase, started);
       this.#phases.push({ phase, outcome, seconds: (performance.now() - started) / 1000 });
       this.#phase = nextPhase(phase, outcome as never);
     }
@@ -128,9 +137,24 @@ export class DataProcessor {
     this.#phases.push({ phase: "Complete", outcome: undefined, seconds: (performance.now() - started) / 1000 });
   }
 
+  /** That scratch space is needed ends a run as a failure does, but it is an outcome of its phase. */
+  async #step(phase: Exclude<Phase, "Complete">, started: number): Promise<string> {
+    try {
+      return await STEPS[phase](this.#run);
+    } catch (error) {
+      if (error instanceof ScratchNeeded) {
+        const seconds = (performance.now() - started) / 1000;
+        this.#phases.push({ phase, outcome: "needs-scratch", seconds });
+        this.#phases.push({ phase: "Complete", outcome: undefined, seconds: 0 });
+      }
+      throw error;
+    }
+  }
+
   /** The image is known, nothing is written yet: sizes are compared and the threads started. */
   async #begin(): Promise<void> {
     const run = this.#run;
+    if (run.virtualSize === undefined) this.#checkLeastSize();
     run.target.begin(run.virtualSize === undefined ? undefined : run.options.finalSize(run.virtualSize));
     run.zeros = new ZeroRanges(run.target);
     const zeroedFirst = await this.#zeroFirst(run.zeros);
@@ -144,6 +168,13 @@ export class DataProcessor {
       },
       run.unwrapped?.file !== undefined && run.unwrapped.file.size < SMALL_IMAGE ? 1 : run.options.threads,
     );
+  }
+
+  /** What is not wrapped is as long as the server says, but for a footer that it may have. */
+  #checkLeastSize(): void {
+    const { unwrapped, source, options } = this.#run;
+    if (unwrapped?.wrappers.length !== 0 || source.size === undefined) return;
+    options.checkRoom?.(Math.max(0, source.size - FOOTER_LENGTH));
   }
 
   /**

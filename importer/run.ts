@@ -12,6 +12,7 @@ import type { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
 import type { SecondReading } from "./second-reading.ts";
 import type { Source } from "./sources/source.ts";
+import type { SpillPlace } from "./spill-file.ts";
 import type { Target } from "./targets/target.ts";
 import type { Unwrapped } from "./unwrap.ts";
 
@@ -37,8 +38,13 @@ export interface RunOptions {
   readonly strict: boolean;
   /** Bytes that a zstd window or an xz dictionary may take. */
   readonly memoryLimit: number;
-  /** Folder for a spill file, should a stream need one; undefined: there is no place. */
-  readonly spillFolder: string | undefined;
+  /** Where a stream's spill file goes, should it need one. */
+  readonly spillFolder: SpillPlace;
+  /**
+   * For a stream whose disk's size only its end tells: called with what it is at least.
+   * @throws TargetError TARGET_TOO_SMALL as soon as it is certain
+   */
+  readonly checkRoom?: (leastSize: number) => void;
 }
 
 export interface Run {

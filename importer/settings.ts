@@ -68,6 +68,16 @@ export const settings = {
     meaning: "1: decant's controller listens; an error that no restart can mend ends with exit 0",
     default: "any controller",
   },
+  DECANT_STALL_SECONDS: {
+    meaning: "how long no byte may come before a connection is given up and made again",
+    default: "60",
+  },
+  DECANT_DATA_DIR: { meaning: "for other runtimes: folder of the filesystem volume", default: "/data" },
+  DECANT_BLOCK_DEVICE: { meaning: "for other runtimes: the block volume", default: "/dev/cdi-block-volume" },
+  DECANT_SCRATCH_DIR: { meaning: "for other runtimes: folder of the scratch volume", default: "/scratch" },
+  DECANT_TERMINATION_LOG: { meaning: "for other runtimes: the termination message", default: "/dev/termination-log" },
+  DECANT_EXTRA_HEADERS_DIR: { meaning: "for other runtimes: folder of secret headers", default: "/extraheaders" },
+  DECANT_METRICS_PORT: { meaning: "for other runtimes: port of the metrics page; 0: any", default: "8443" },
 } as const satisfies Readonly<Record<string, Setting>>;
 
 export type SettingName = keyof typeof settings;

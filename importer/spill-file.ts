@@ -8,11 +8,20 @@ import { FormatError } from "../formats/errors.ts";
 import { toTargetError } from "./errors.ts";
 import { openUnnamed } from "./temporary-file.ts";
 
-/**
- * @param folder where the file lives; undefined: nowhere
- * @throws FormatError FORMAT_UNSUPPORTED if there is no folder; TargetError if it cannot be used
- */
-export function spillInto(folder: string | undefined): Spill {
+/** A folder for the file, or who decides once a file is needed; undefined: there is no place. */
+export type SpillPlace = string | (() => Spill) | undefined;
+
+/** There is no place here, and whoever started this run can start it again with one. No failure: an outcome. */
+export class ScratchNeeded extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ScratchNeeded";
+  }
+}
+
+/** @throws FormatError FORMAT_UNSUPPORTED if there is no folder; TargetError if it cannot be used; ScratchNeeded */
+export function spillInto(folder: SpillPlace): Spill {
+  if (typeof folder === "function") return folder();
   if (folder === undefined) {
     throw new FormatError(
       "FORMAT_UNSUPPORTED",

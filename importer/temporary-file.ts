@@ -10,16 +10,19 @@ import type { ByteStream } from "../formats/byte-stream.ts";
 import { isZero } from "./engine/zero-search.ts";
 import { toTargetError } from "./errors.ts";
 import { openRandomAccess } from "./random-access.ts";
-import type { RandomAccess } from "./random-access.ts";
+import type { LocalAccess } from "./random-access.ts";
 
 const BLOCK = 1024 * 1024;
+
+/** A file of `openUnnamed` that still has its name: a process was killed within the moment between the two. */
+export const TEMPORARY_NAME = /^\.decant-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Copies the stream to its end, sparsely.
  * @param folder where the file's space is taken from
  * @returns the copy; closing its descriptor frees the space
  */
-export async function copyToTemporary(stream: ByteStream, folder: string): Promise<RandomAccess> {
+export async function copyToTemporary(stream: ByteStream, folder: string): Promise<LocalAccess> {
   const fd = openUnnamed(folder);
   try {
     const block = Buffer.allocUnsafe(BLOCK);

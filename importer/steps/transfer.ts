@@ -8,10 +8,14 @@ import type { Run } from "../run.ts";
 
 export async function transfer(run: Run): Promise<Outcome<"Transfer">> {
   const stream = must(run.stream, "the stream");
-  const outcome = await stream.pour(
-    must(run.image, "the image"),
-    diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros")),
-  );
+  const outlet = diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros"));
+  const { checkRoom } = run.options;
+  const checksRoom = checkRoom !== undefined && run.virtualSize === undefined;
+  const checkFits = (end: number): void => {
+    outlet.checkFits(end);
+    checkRoom?.(end);
+  };
+  const outcome = await stream.pour(must(run.image, "the image"), checksRoom ? { ...outlet, checkFits } : outlet);
   if (outcome === "spilled") return "spilled";
   run.virtualSize = await stream.finish();
   return "on-target";

@@ -67,7 +67,11 @@ function tryCreate(partial: string, flags: number): number | undefined {
   }
 }
 
-function removeLeftover(partial: string, kernel: Kernel | undefined): void {
+/**
+ * Removes a partial file that nobody is at work on.
+ * @throws TargetError TARGET_BUSY if a process is; TARGET_DENIED for what is no file
+ */
+export function removeLeftover(partial: string, kernel: Kernel | undefined): void {
   const stat = fs.lstatSync(partial, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isFile()) {

@@ -57,6 +57,7 @@ describe("readConfig", () => {
       backingFile: nothing,
       thumbprint: nothing,
       checkpoint: { current: nothing, previous: nothing, final: nothing },
+      stallMs: 60_000,
       ownController: false,
     });
   });
@@ -94,6 +95,7 @@ describe("readConfig", () => {
         IMPORTER_CURRENT_CHECKPOINT: "now",
         IMPORTER_PREVIOUS_CHECKPOINT: "before",
         IMPORTER_FINAL_CHECKPOINT: "true",
+        DECANT_STALL_SECONDS: "12.5",
         DECANT_CONTROLLER: "1",
       },
       ["X-Secret: s"],
@@ -128,8 +130,23 @@ describe("readConfig", () => {
       backingFile: "[store] disk.vmdk",
       thumbprint: "AA:BB",
       checkpoint: { current: "now", previous: "before", final: "true" },
+      stallMs: 12_500,
       ownController: true,
     });
+  });
+
+  it("has no limit of less than a thousandth of a second, and none for ever", () => {
+    const rows = [
+      ["0.001", 1],
+      ["86400", 86_400_000],
+      ["86401", 60_000],
+      ["0", 60_000],
+      ["0.0001", 60_000],
+      ["-5", 60_000],
+      ["1e3", 60_000],
+      ["soon", 60_000],
+    ] as const;
+    for (const [text, ms] of rows) assert.equal(read({ DECANT_STALL_SECONDS: text }).stallMs, ms, text);
   });
 
   it("takes an empty variable for an unset one, but for the preallocation", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readConfig } from "../../importer/config.ts";
 import { settings } from "../../importer/settings.ts";
+import { workerPaths } from "../../importer/worker/paths.ts";
 
 /** The table's way to write any number. */
 const NUMBERED = "IMPORTER_EXTRA_HEADER_<n>";
@@ -19,6 +20,7 @@ describe("settings", () => {
       },
     );
     readConfig(env);
+    workerPaths(env);
     const upperCase = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
     for (const name of upperCase) assert.ok(read.delete(name), name);
     assert.ok(read.delete("IMPORTER_EXTRA_HEADER_0"));
