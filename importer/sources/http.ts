@@ -40,6 +40,7 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
       contentType: resuming.representation.contentType,
       stream: () => stream,
       resumes: () => resuming.resumes,
+      warnings: () => client.warnings.map((message) => ({ code: "CERTIFICATES_LEFT_OUT", message })),
       close: () => resuming.close(),
     };
   } catch (error) {

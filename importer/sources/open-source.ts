@@ -10,6 +10,11 @@ import { openStandardInput } from "./standard-input.ts";
 /** `scheme://`, of two letters at least; a file name with a colon is written `./name`. */
 const SCHEME = /^([a-z][a-z0-9+.-]+):\/\//i;
 
+/** What an http(s) URL may lead to: a file, or an object or image behind a service's own protocol. */
+export const URL_KINDS = ["http", "s3", "gcs", "registry"] as const;
+
+export type UrlKind = (typeof URL_KINDS)[number];
+
 export interface SourceOptions {
   /** For the credentials of clouds. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -17,6 +22,16 @@ export interface SourceOptions {
   readonly http: HttpOptions;
   /** The disk's format was named, so what comes is taken for it. */
   readonly formatNamed: boolean;
+  /** Of an http(s) URL; undefined: `http`. */
+  readonly kind?: UrlKind | undefined;
+  /** Of an S3 bucket. */
+  readonly region?: string | undefined;
+  /** Which of a container image's to take, as its index names it. */
+  readonly architecture?: string | undefined;
+}
+
+export function isHttpUrl(name: string): boolean {
+  return /^https?:\/\//i.test(name);
 }
 
 /** @throws UsageError for a scheme nobody knows; SourceError, FormatError as the source says */
@@ -24,7 +39,9 @@ export async function openSource(name: string, options: SourceOptions): Promise<
   if (name === "-") return openStandardInput();
   const scheme = SCHEME.exec(name)?.[1]?.toLowerCase();
   if (scheme === undefined) return openFile(name);
-  if (scheme === "http" || scheme === "https") return await openUrl(name, options);
+  const kind = options.kind ?? "http";
+  if (isHttpUrl(name) && kind === "http") return await openUrl(name, options);
+  if (isHttpUrl(name)) throw new UsageError(`sources of the kind ${kind} are not supported`);
   throw new UsageError(`sources of the kind ${scheme}:// are not supported; a path, - and http(s):// are`);
 }
 

@@ -2,6 +2,7 @@
  * What a source is: where an image's bytes come from. It says what it can do and never what happens next.
  */
 import type { ByteStream } from "../../formats/byte-stream.ts";
+import type { Warning } from "../../formats/disk-format.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import type { RangeSpec } from "../http/range-reader.ts";
 import type { RandomAccess } from "../random-access.ts";
@@ -25,6 +26,8 @@ export interface Source {
   readonly ranges?: RemoteRanges | undefined;
   /** How often the stream was continued after a cut so far. */
   resumes?(): number;
+  /** What is odd about the way to it, once its first bytes came. The image has warnings of its own. */
+  warnings?(): readonly Warning[];
   /**
    * The bytes from the first on. A source without random access has one stream only. It fails at its end where the source
    * itself vouches for its bytes (a layer's digest) and they are others.
