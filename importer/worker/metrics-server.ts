@@ -8,7 +8,7 @@
  */
 import https from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Registry } from "prom-client";
 import { PROGRESS_METRIC, ProgressScale } from "../progress-metric.ts";
 
@@ -59,6 +59,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
     (request, response) => void answer(registry, request, response),
   );
   server.maxConnections = MAX_CONNECTIONS;
+  const sockets = openSockets(server);
   // The page is no reason to stay alive.
   server.unref();
   await new Promise<void>((resolve, reject) => {
@@ -76,9 +77,19 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
       new Promise((resolve) => {
         registry.clear();
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       }),
   };
+}
+
+/** Also those that have not come to a handshake yet, which closeAllConnections passes over. */
+function openSockets(server: https.Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
 }
 
 async function makeRegistry({ ownerUid, progress }: MetricsServerOptions): Promise<Registry> {
