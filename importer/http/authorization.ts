@@ -12,9 +12,12 @@ export type Credentials =
   | ({ readonly kind: "basic" } & BasicAuth)
   | { readonly kind: "bearer"; readonly token: string };
 
+/** POST is the only one that may change something. */
+export type Method = "GET" | "OPTIONS" | "POST";
+
 /** A request as it is about to be sent. Signatures cover parts of it. */
 export interface UnsignedRequest {
-  readonly method: "GET";
+  readonly method: Method;
   readonly url: URL;
   readonly headers: readonly (readonly [name: string, value: string])[];
 }

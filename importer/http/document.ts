@@ -4,7 +4,7 @@
 import { readFully } from "../../formats/byte-stream.ts";
 import { SourceError } from "../errors.ts";
 import { connectionFailure, stallFailure } from "./failure.ts";
-import type { GetRequest, HttpClient } from "./http-client.ts";
+import type { GetRequest, HttpClient, SendRequest } from "./http-client.ts";
 import type { Place } from "./place.ts";
 import type { AnswerHeaders } from "./representation.ts";
 
@@ -15,21 +15,24 @@ export interface Document {
 }
 
 /**
+ * @param request   a GET unless it says otherwise
  * @param maxLength bytes; a longer answer is refused before it is read
  * @throws SourceError as the request goes, SOURCE_UNAVAILABLE for an answer that is too long or breaks off
  */
 export async function readDocument(
   client: HttpClient,
   place: Place,
-  request: GetRequest,
+  request: GetRequest | SendRequest,
   maxLength: number,
 ): Promise<Document> {
-  const { status, headers, body } = await client.get(place, request);
+  const { status, headers, body } = await client.send(place, { method: "GET", ...request });
   const bytes = new Uint8Array(maxLength + 1);
   try {
     const length = await readFully(body, bytes);
     if (length > maxLength) {
-      throw new SourceError("SOURCE_UNAVAILABLE", `${place.name} answers with more than ${maxLength} bytes`);
+      throw new SourceError("SOURCE_UNAVAILABLE", `${place.name} answers with more than ${maxLength} bytes`, {
+        context: { maxLength },
+      });
     }
     return { status, headers, bytes: bytes.slice(0, length) };
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * GET over `node-fetch` with agents of our own: redirects, credentials, retries, stalls, and errors that hold no secret.
+ * Requests over `node-fetch` with agents of our own: redirects, credentials, retries, stalls, and errors that hold no secret.
  *
  * A request that fails for a passing reason before its body began is made again, with growing pauses. What happens to a body
  * that breaks off is decided by those who read it (`resuming-stream.ts`, `range-reader.ts`). The options are plain data: each
@@ -11,7 +11,7 @@ import fetch from "node-fetch";
 import { Interrupted, UsageError } from "../errors.ts";
 import { Agents } from "./agents.ts";
 import { authorizerFor } from "./authorization.ts";
-import type { Authorizer } from "./authorization.ts";
+import type { Authorizer, Method } from "./authorization.ts";
 import { BodyReader } from "./body-reader.ts";
 import type { Throttle } from "./body-reader.ts";
 import { connectionFailure, stallFailure, statusFailure } from "./failure.ts";
@@ -33,6 +33,14 @@ export interface GetRequest {
   /** What is an answer and no failure: [200], or also 206, 412 and 416 for a range. */
   readonly statuses: readonly number[];
   readonly signal?: AbortSignal;
+}
+
+export interface SendRequest extends GetRequest {
+  readonly method: Method;
+  /** Its type is one of the headers. */
+  readonly body?: string;
+  /** Whether it is made again after a passing failure. Unsaid: yes, but for POST, which may have been heard before it failed. */
+  readonly repeats?: boolean;
 }
 
 export interface Answer {
@@ -76,11 +84,20 @@ export class HttpClient {
    * @throws SourceError; Interrupted once the signal or the client ended it
    */
   async get(place: Place, request: GetRequest): Promise<Answer> {
+    return await this.send(place, { ...request, method: "GET" });
+  }
+
+  /**
+   * As `get`. A POST follows no redirect: its body is for the one who was named.
+   * @throws SourceError, Interrupted
+   */
+  async send(place: Place, request: SendRequest): Promise<Answer> {
+    const repeats = request.repeats ?? request.method !== "POST";
     const signal = AbortSignal.any([this.#closing.signal, ...(request.signal === undefined ? [] : [request.signal])]);
     for (let attempt = 1; ; attempt++) {
       const outcome = await this.#try(place, request, signal);
       if (!("error" in outcome)) return outcome;
-      if (!outcome.mayRetry || attempt === MAX_ATTEMPTS) throw outcome.error;
+      if (!outcome.mayRetry || !repeats || attempt === MAX_ATTEMPTS) throw outcome.error;
       await this.wait(attempt, outcome.retryAfterMs, signal);
     }
   }
@@ -101,7 +118,7 @@ export class HttpClient {
     this.#agents.close();
   }
 
-  async #try(place: Place, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+  async #try(place: Place, request: SendRequest, signal: AbortSignal): Promise<Answer | Failure> {
     const outcome = await this.#follow(place, request, signal);
     if (!("error" in outcome) || !place.isPinned || !EXPIRED.includes(Number(outcome.error.context["status"]))) {
       return outcome;
@@ -111,14 +128,14 @@ export class HttpClient {
   }
 
   /** One request and the redirects that it is answered with. */
-  async #follow(place: Place, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+  async #follow(place: Place, request: SendRequest, signal: AbortSignal): Promise<Answer | Failure> {
     const hops: Hop[] = [{ url: place.current, isTrusted: place.isTrusted }];
     for (;;) {
       const hop = hops.at(-1);
       if (hop === undefined) throw new Error("no URL to ask");
       const outcome = await this.#askAsSomebody(place, hop, request, signal);
       if ("error" in outcome) return outcome;
-      if (!isRedirect(outcome.status)) {
+      if (!isRedirect(outcome.status) || request.method === "POST" || place.isSecret) {
         if (hops.length > 1) place.pin(hop.url, hop.isTrusted);
         if (request.statuses.includes(outcome.status)) return outcome;
         outcome.body.close();
@@ -130,7 +147,7 @@ export class HttpClient {
   }
 
   /** Once more with other credentials, where those that were sent are refused and there are others. */
-  async #askAsSomebody(place: Place, hop: Hop, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+  async #askAsSomebody(place: Place, hop: Hop, request: SendRequest, signal: AbortSignal): Promise<Answer | Failure> {
     const outcome = await this.#ask(place, hop, request, signal);
     if ("error" in outcome || outcome.status !== 401 || !hop.isTrusted || place.auth !== undefined) return outcome;
     if ((await this.#authorizer.refused?.(outcome.headers.get("www-authenticate") ?? undefined)) !== true)
@@ -139,13 +156,15 @@ export class HttpClient {
     return await this.#ask(place, hop, request, signal);
   }
 
-  async #ask(place: Place, hop: Hop, request: GetRequest, signal: AbortSignal): Promise<Answer | Failure> {
+  async #ask(place: Place, hop: Hop, request: SendRequest, signal: AbortSignal): Promise<Answer | Failure> {
     const headers = await this.#headers(place, hop, request);
     const watch = new StallWatch(this.options.stallMs, signal);
     watch.start();
     try {
       const response = await fetch(hop.url, {
         agent: this.#agents.for(hop.url),
+        method: request.method,
+        body: request.body ?? null,
         headers,
         redirect: "manual",
         compress: false,
@@ -164,7 +183,7 @@ export class HttpClient {
   }
 
   /** Those of the user and of the request itself win over ours. */
-  async #headers(place: Place, hop: Hop, request: GetRequest): Promise<[string, string][]> {
+  async #headers(place: Place, hop: Hop, request: SendRequest): Promise<[string, string][]> {
     const own: [string, string][] = [
       ["User-Agent", this.options.userAgent],
       ["Accept", "*/*"],
@@ -176,7 +195,7 @@ export class HttpClient {
     const extra = this.options.headers.map(([name, value]): [string, string] => [name, value.trim()]);
     const unsigned = merged(own, [...extra, ...asked]);
     const authorizer = place.auth === undefined ? this.#authorizer : authorizerFor({ kind: "basic", ...place.auth });
-    const auth = await authorizer.headers({ method: "GET", url: hop.url, headers: unsigned });
+    const auth = await authorizer.headers({ method: request.method, url: hop.url, headers: unsigned });
     return merged(
       auth.map(([name, value]): [string, string] => [name, value]),
       unsigned,

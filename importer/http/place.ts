@@ -15,6 +15,8 @@ export interface PlaceSpec {
   readonly auth: BasicAuth | undefined;
   readonly current: string;
   readonly isTrusted: boolean;
+  /** Of a secret one. */
+  readonly name?: string;
 }
 
 export class Place {
@@ -23,34 +25,41 @@ export class Place {
   readonly first: URL;
   /** From the URL's user info. */
   readonly auth: BasicAuth | undefined;
+  /** The path is a secret: it is not shown, and no redirect may repeat it. */
+  readonly isSecret: boolean;
   #current: URL;
   #isTrusted = true;
 
-  private constructor(first: URL, auth: BasicAuth | undefined) {
-    this.name = redactUrl(first);
+  private constructor(first: URL, auth: BasicAuth | undefined, name: string | undefined) {
+    this.name = name ?? redactUrl(first);
+    this.isSecret = name !== undefined;
     this.first = first;
     this.auth = auth;
     this.#current = first;
   }
 
-  /** @throws UsageError if `text` is no http or https URL */
-  static parse(text: string): Place {
+  /**
+   * @param name what is shown in the place of a path that is a secret itself
+   * @throws UsageError if `text` is no http or https URL
+   */
+  static parse(text: string, name?: string): Place {
     const url = URL.parse(text);
     if (url === null) throw new UsageError("the URL of the source cannot be read");
     if (url.protocol !== "http:" && url.protocol !== "https:") {
-      throw new UsageError(`${redactUrl(url)} is neither an http nor an https URL`);
+      throw new UsageError(`${name ?? redactUrl(url)} is neither an http nor an https URL`);
     }
-    return new Place(withoutAuth(url), authOf(url));
+    return new Place(withoutAuth(url), authOf(url), name);
   }
 
   static fromSpec(spec: PlaceSpec): Place {
-    const place = new Place(new URL(spec.first), spec.auth);
+    const place = new Place(new URL(spec.first), spec.auth, spec.name);
     place.pin(new URL(spec.current), spec.isTrusted);
     return place;
   }
 
   get spec(): PlaceSpec {
-    return { first: this.first.href, auth: this.auth, current: this.#current.href, isTrusted: this.#isTrusted };
+    const plain = { first: this.first.href, auth: this.auth, current: this.#current.href, isTrusted: this.#isTrusted };
+    return this.isSecret ? { ...plain, name: this.name } : plain;
   }
 
   /** Where the redirects ended. */

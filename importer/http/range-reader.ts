@@ -2,7 +2,7 @@
  * Reads ranges of a place, each by a request of its own, over connections that are kept.
  *
  * A RangeReader is made from a RangeSpec, plain data that crosses to worker threads: each makes its own client and reader.
- * A strong validator is required, for many answers are put together; each has to be a 206 of the same bytes. Where the server
+ * A strong validator is wanted, for many answers are put together; each has to be a 206 of the same bytes. Where the server
  * does otherwise the error has `ranges: "unusable"` in its context, and one stream may still succeed.
  */
 import { Interrupted, SourceError } from "../errors.ts";
@@ -18,7 +18,8 @@ import { MAX_ATTEMPTS, WORTHWHILE_LENGTH } from "./retry-delay.ts";
 /** Plain data. It holds secrets. */
 export interface RangeSpec {
   readonly place: PlaceSpec;
-  readonly representation: Representation & { readonly size: number; readonly validator: string };
+  /** Without a validator somebody else has to vouch that the bytes stay the same. */
+  readonly representation: Representation & { readonly size: number };
 }
 
 /** Longest range of one request; a run of the engine is a few MiB. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { IncomingMessage } from "node:http";
 import net from "node:net";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
@@ -272,6 +273,49 @@ describe("HttpClient", () => {
     } finally {
       silent.close();
     }
+  });
+
+  it("sends a POST once, with its body, and follows no redirect with it", async () => {
+    const bodies: string[] = [];
+    const misdeed = (_: number, request: IncomingMessage): Misdeed | undefined => {
+      const pieces: Buffer[] = [];
+      request.on("data", (piece: Buffer) => pieces.push(piece));
+      request.on("end", () => bodies.push(`${request.method} ${Buffer.concat(pieces).toString()}`));
+      if (request.url === "/busy") return { status: 503 };
+      return request.url === "/moved" ? redirect("/else") : undefined;
+    };
+    await withServer({ bytes: BYTES, misdeed }, async (server) => {
+      await withClient({}, async (client, delays) => {
+        const post = async (path: string, repeats?: true): Promise<string> => {
+          const request = {
+            method: "POST",
+            body: "password=secret",
+            statuses: [200],
+            ...(repeats && { repeats }),
+          } as const;
+          return (await readAll((await client.send(Place.parse(server.origin + path), request)).body)).toString();
+        };
+        assert.equal(await post("/"), "the image");
+        await assert.rejects(post("/busy"), fails("SOURCE_UNAVAILABLE", /503/));
+        await assert.rejects(post("/moved"), fails("SOURCE_UNAVAILABLE", /302 Found$/));
+        assert.deepEqual(bodies, Array(3).fill("POST password=secret"));
+        assert.equal(delays.length, 0);
+        await assert.rejects(post("/busy", true), fails("SOURCE_UNAVAILABLE", /503/));
+        assert.equal(bodies.length, 9);
+      });
+    });
+  });
+
+  it("follows no redirect from a path that is a secret, and names it otherwise", async () => {
+    await withServer({ bytes: BYTES, misdeed: () => redirect("/ticket-secret/again") }, async (server) => {
+      await withClient({}, async (client) => {
+        const place = Place.parse(`${server.origin}/ticket-secret`, "disk 1");
+        await assert.rejects(
+          client.get(place, { statuses: [200] }),
+          fails("SOURCE_UNAVAILABLE", /^disk 1 answers 302 Found$/),
+        );
+      });
+    });
   });
 
   it("refuses what is no header, and does not show it", () => {

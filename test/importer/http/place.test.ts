@@ -33,6 +33,13 @@ describe("Place", () => {
     );
   });
 
+  it("shows another name in the place of a secret path, in every thread", () => {
+    const place = Place.parse("https://host/images/secret", "disk 1");
+    const other = Place.fromSpec(structuredClone(place.spec));
+    assert.deepEqual([other.name, other.isSecret, other.current.pathname], ["disk 1", true, "/images/secret"]);
+    assert.throws(() => Place.parse("ftp://host/secret", "disk 1"), { message: /^disk 1 is neither/ });
+  });
+
   it("refuses other schemes", () => {
     for (const url of ["ftp://host/", "disk.raw", ""]) assert.throws(() => Place.parse(url), UsageError);
   });
