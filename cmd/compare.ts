@@ -6,6 +6,8 @@ import type { DiskPiece } from "../importer/disk-reader.ts";
 import { isZero } from "../importer/engine/zero-search.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
+import { addConnectionOptions } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import { decoderChoice } from "./image-options.ts";
 import { openImage } from "./open-image.ts";
 import { report } from "./report-error.ts";
@@ -13,6 +15,10 @@ import { report } from "./report-error.ts";
 const SAME = 0;
 const DIFFERENT = 1;
 const CANNOT_TELL = 2;
+
+interface CompareOptions extends ConnectionOptions {
+  readonly strict?: true;
+}
 
 const HELP = `Two images of the same content but different size are the same if what the longer one has more is zeros; --strict
 asks for equal sizes too.
@@ -29,28 +35,28 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
       .argument("<a>", "an image, or - for standard input")
       .argument("<b>", "another")
       .option("--strict", "different sizes are a difference, even where the rest is zeros");
+    addConnectionOptions(command);
     if (parseCommand(command, args) === HELP_SHOWN) return SAME;
     const [a = "", b = ""] = command.args;
-    const strict = command.opts<{ strict?: true }>().strict === true;
-    return await compare(a, b, strict, io);
+    return await compare(a, b, command.opts<CompareOptions>(), io);
   } catch (error) {
     report(error, io, false);
     return CANNOT_TELL;
   }
 }
 
-async function compare(nameA: string, nameB: string, strict: boolean, io: CommandIo): Promise<number> {
-  const a = await openImage(nameA, {}, io);
+async function compare(nameA: string, nameB: string, options: CompareOptions, io: CommandIo): Promise<number> {
+  const a = await openImage(nameA, options, io);
   try {
-    const b = await openImage(nameB, {}, io);
+    const b = await openImage(nameB, options, io);
     try {
       const [sizeA, sizeB] = [a.image.virtualSize ?? 0, b.image.virtualSize ?? 0];
-      if (strict && sizeA !== sizeB) {
+      if (options.strict === true && sizeA !== sizeB) {
         io.stdout.write(`sizes differ: ${sizeA} and ${sizeB} bytes\n`);
         return DIFFERENT;
       }
       const decoders = decoderChoice(io);
-      const at = firstDifference(readPieces(a.image, a.file, decoders), readPieces(b.image, b.file, decoders));
+      const at = await firstDifference(readPieces(a.image, a.file, decoders), readPieces(b.image, b.file, decoders));
       if (at !== undefined) {
         io.stdout.write(`disks differ at offset ${at}\n`);
         return DIFFERENT;
@@ -70,12 +76,15 @@ async function compare(nameA: string, nameB: string, strict: boolean, io: Comman
 }
 
 /** Offset of the first byte that differs; a disk that ends counts on as zeros. */
-export function firstDifference(a: Iterable<DiskPiece>, b: Iterable<DiskPiece>): number | undefined {
+export async function firstDifference(
+  a: AsyncIterable<DiskPiece>,
+  b: AsyncIterable<DiskPiece>,
+): Promise<number | undefined> {
   const left = new PieceCursor(a);
   const right = new PieceCursor(b);
   let offset = 0;
   for (;;) {
-    const length = Math.min(left.available(), right.available());
+    const length = Math.min(await left.available(), await right.available());
     if (length === Infinity) return undefined;
     const at = differenceIn(left.take(length), right.take(length), length);
     if (at !== undefined) return offset + at;
@@ -96,33 +105,29 @@ function differenceIn(a: Uint8Array | undefined, b: Uint8Array | undefined, leng
 
 /** Pieces taken in whatever lengths the other side has. After the end: zeros without end. */
 class PieceCursor {
-  readonly #pieces: Iterator<DiskPiece>;
+  readonly #pieces: AsyncIterator<DiskPiece>;
   #piece: DiskPiece | undefined;
   #used = 0;
+  #hasEnded = false;
 
-  constructor(pieces: Iterable<DiskPiece>) {
-    this.#pieces = pieces[Symbol.iterator]();
-    this.#next();
+  constructor(pieces: AsyncIterable<DiskPiece>) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
   }
 
-  available(): number {
+  /** Bytes of the piece that are left; Infinity after the end. Its memory is the iterator's until this is asked again. */
+  async available(): Promise<number> {
+    while (!this.#hasEnded && (this.#piece === undefined || this.#used === this.#piece.length)) {
+      const step = await this.#pieces.next();
+      this.#hasEnded = step.done === true;
+      this.#piece = step.done === true ? undefined : step.value;
+      this.#used = 0;
+    }
     return this.#piece === undefined ? Infinity : this.#piece.length - this.#used;
   }
 
   take(length: number): Uint8Array | undefined {
-    if (this.#piece === undefined) return undefined;
-    const bytes = this.#piece.bytes?.subarray(this.#used, this.#used + length);
+    const bytes = this.#piece?.bytes?.subarray(this.#used, this.#used + length);
     this.#used += length;
-    if (this.#used < this.#piece.length) return bytes;
-    // The iterator reuses its memory, so what is handed out must be copied before it moves on.
-    const kept = bytes === undefined ? undefined : Uint8Array.from(bytes);
-    this.#next();
-    return kept;
-  }
-
-  #next(): void {
-    const step = this.#pieces.next();
-    this.#piece = step.done === true ? undefined : step.value;
-    this.#used = 0;
+    return bytes;
   }
 }

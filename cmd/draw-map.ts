@@ -23,9 +23,9 @@ const LABELS: Readonly<Record<Kind, string>> = {
 };
 
 /** A self-contained SVG, light or dark as the viewer prefers. */
-export function drawMap(name: string, image: DiskImage, rows: Iterable<MapRow>): string {
+export async function drawMap(name: string, image: DiskImage, rows: Iterable<MapRow> | AsyncIterable<MapRow>): Promise<string> {
   const size = image.virtualSize ?? 0;
-  const cells = shares(size, rows);
+  const cells = await shares(size, rows);
   const width = 2 * MARGIN + COLUMNS * (CELL + GAP);
   const height = TITLE_HEIGHT + ROWS * (CELL + GAP) + LEGEND_HEIGHT + MARGIN;
   const perCell = showBytes(size / (COLUMNS * ROWS));
@@ -49,10 +49,10 @@ ${legend(size, cells, height - MARGIN)}
 }
 
 /** For each cell the share of each kind, 0 to 1. */
-function shares(size: number, rows: Iterable<MapRow>): Float64Array[] {
+async function shares(size: number, rows: Iterable<MapRow> | AsyncIterable<MapRow>): Promise<Float64Array[]> {
   const cells = Array.from({ length: COLUMNS * ROWS }, () => new Float64Array(KINDS.length));
   const perCell = Math.max(1, size / cells.length);
-  for (const row of rows) {
+  for await (const row of rows) {
     const kind = KINDS.indexOf(kindOf(row));
     const end = row.start + row.length;
     for (let cell = Math.floor(row.start / perCell); cell * perCell < end && cell < cells.length; cell++) {

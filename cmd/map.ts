@@ -4,15 +4,16 @@
 import fs from "node:fs";
 import type { DiskImage, Extent } from "../formats/disk-format.ts";
 import { dataRanges } from "../importer/data-ranges.ts";
-import { driveParser } from "../importer/drive-parser.ts";
+import { extentsAhead } from "../importer/extents-ahead.ts";
 import { UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
 import type { RandomAccess } from "../importer/random-access.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
+import { addConnectionOptions } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import { drawMap } from "./draw-map.ts";
 import { exitCodesHelp, formatOption, memberOption } from "./image-options.ts";
-import type { ImageOptions } from "./image-options.ts";
 import { openImage } from "./open-image.ts";
 import type { OpenedImage } from "./open-image.ts";
 
@@ -57,14 +58,15 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     .option("--svg <file>", "draw the disk as a picture")
     .addOption(formatOption())
     .addOption(memberOption());
+  addConnectionOptions(command);
   if (parseCommand(command, args) === HELP_SHOWN) return EXIT_OK;
-  const options = command.opts<ImageOptions & { json?: true; svg?: string }>();
+  const options = command.opts<ConnectionOptions & { json?: true; svg?: string }>();
   if (options.json === true && options.svg !== undefined) throw new UsageError("choose one of --json and --svg");
   const opened = await openImage(command.args[0] ?? "", options, io);
   try {
-    if (options.svg !== undefined) fs.writeFileSync(options.svg, drawMap(opened.name, opened.image, mapRows(opened)));
-    else if (options.json === true) writeJson(mapRows(opened), io);
-    else writeTable(mapRows(opened), io);
+    if (options.svg !== undefined) fs.writeFileSync(options.svg, await drawMap(opened.name, opened.image, mapRows(opened)));
+    else if (options.json === true) await writeJson(mapRows(opened), io);
+    else await writeTable(mapRows(opened), io);
     return EXIT_OK;
   } finally {
     opened.close();
@@ -72,15 +74,12 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 }
 
 /** Rows in virtual order, neighbours of one kind merged. Lazy: a map of a large disk is never held. */
-export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): Generator<MapRow> {
+export async function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): AsyncGenerator<MapRow> {
   const ranges = dataRanges(file);
-  const hostHoles = showsHostHoles(image, file);
-  const size = image.virtualSize ?? 0;
+  const hostHoles = await showsHostHoles(image, file);
   let last: MapRow | undefined;
-  let offset = 0;
-  while (offset < size) {
-    for (const extent of driveParser(image.extents(offset, size - offset), file)) {
-      offset = extent.offset + extent.length;
+  for await (const extents of extentsAhead(image, file)) {
+    for (const extent of extents) {
       const parts = hostHoles ? ranges.split(extent) : [extent];
       for (const part of parts) {
         const row = toRow(part, extent, image);
@@ -97,9 +96,9 @@ export function* mapRows({ image, file }: Pick<OpenedImage, "image" | "file">): 
 }
 
 /** Whether qemu-img looks for the image file's own holes under the format's plain data. */
-function showsHostHoles(image: DiskImage, file: RandomAccess): boolean {
+async function showsHostHoles(image: DiskImage, file: RandomAccess): Promise<boolean> {
   if (image.format === "raw") return true;
-  if (image.format === "qcow2") return isMostlyUnwritten(file);
+  if (image.format === "qcow2") return await isMostlyUnwritten(file);
   return (
     (image.format === "vpc" || image.format === "vdi") && image.features.some((f) => f === "fixed" || f === "static")
   );
@@ -109,11 +108,12 @@ function showsHostHoles(image: DiskImage, file: RandomAccess): boolean {
  * A qcow2 with preallocated metadata: its file takes less space than its clusters would, by a tenth and by two clusters at
  * least. qemu-img counts the clusters by their refcounts; here the file's length stands for them, and freed ones count too.
  */
-function isMostlyUnwritten(file: RandomAccess): boolean {
+async function isMostlyUnwritten(file: RandomAccess): Promise<boolean> {
   if (file.spec.segments !== undefined) return true;
+  if (file.spec.fd === undefined) return false;
   const allocated = fs.fstatSync(file.spec.fd).blocks * STAT_BLOCK;
   const clusterBits = Buffer.alloc(4);
-  file.readAt(clusterBits, QCOW2_CLUSTER_BITS);
+  await file.readAt(clusterBits, QCOW2_CLUSTER_BITS);
   return file.size >= Math.max((allocated * 10) / 9, allocated + 2 * 2 ** clusterBits.readUInt32BE());
 }
 
@@ -135,9 +135,9 @@ function continues(a: MapRow, b: MapRow): boolean {
   return a.offset === undefined ? b.offset === undefined : b.offset === a.offset + a.length;
 }
 
-function writeJson(rows: Iterable<MapRow>, io: CommandIo): void {
+async function writeJson(rows: AsyncIterable<MapRow>, io: CommandIo): Promise<void> {
   let separator = "[";
-  for (const { start, length, depth, present, zero, data, offset } of rows) {
+  for await (const { start, length, depth, present, zero, data, offset } of rows) {
     const place = offset === undefined ? "" : `, "offset": ${offset}`;
     io.stdout.write(
       `${separator}{ "start": ${start}, "length": ${length}, "depth": ${depth}, "present": ${present}, "zero": ${zero}, "data": ${data}${place}}`,
@@ -147,14 +147,14 @@ function writeJson(rows: Iterable<MapRow>, io: CommandIo): void {
   io.stdout.write(separator === "[" ? "[]\n" : "]\n");
 }
 
-function writeTable(rows: Iterable<MapRow>, io: CommandIo): void {
+async function writeTable(rows: AsyncIterable<MapRow>, io: CommandIo): Promise<void> {
   const line = (...cells: string[]): string =>
     `${cells
       .map((cell) => cell.padEnd(18))
       .join("")
       .trimEnd()}\n`;
   io.stdout.write(line("Offset", "Length", "Host offset"));
-  for (const row of rows) {
+  for await (const row of rows) {
     if (row.zero) continue;
     io.stdout.write(line(`0x${row.start.toString(16)}`, `0x${row.length.toString(16)}`, place(row)));
   }

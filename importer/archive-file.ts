@@ -28,25 +28,29 @@ export interface OpenedMember {
  * @param wanted the member that was named, if one was
  * @throws FormatError as MemberChoice and the archive do
  */
-export function openMember(archive: Archive, outer: RandomAccess, wanted: string | undefined): OpenedMember {
+export async function openMember(
+  archive: Archive,
+  outer: RandomAccess,
+  wanted: string | undefined,
+): Promise<OpenedMember> {
   const choice = new MemberChoice({ member: wanted, startsAsDisk, hash: hashBytes });
-  for (const member of walk(archive, outer)) {
+  for await (const member of walk(archive, outer)) {
     const content = memberFile(member, outer);
     const head = new Uint8Array(Math.min(HEAD_LENGTH, member.size));
-    content.readAt(head, 0);
+    await content.readAt(head, 0);
     if (choice.consider(member, head) !== "read") continue;
     // `consider` has compared the length with its limit.
     const bytes = new Uint8Array(member.size);
-    content.readAt(bytes, 0);
+    await content.readAt(bytes, 0);
     choice.learn(member.name, bytes);
   }
   const chosen = choice.finish();
-  const file = memberFile(memberAt(chosen.index, archive, outer), outer);
+  const file = memberFile(await memberAt(chosen.index, archive, outer), outer);
   const checkedStream = chosen.digest === undefined ? undefined : new CheckedStream(file, chosen);
   return { name: chosen.name, file, warnings: chosen.warnings, checkedStream };
 }
 
-function* walk(archive: Archive, outer: RandomAccess): Generator<Member> {
+async function* walk(archive: Archive, outer: RandomAccess): AsyncGenerator<Member> {
   const members = archive.members();
   let buffer = new Uint8Array(0);
   let step = members.next();
@@ -61,13 +65,13 @@ function* walk(archive: Archive, outer: RandomAccess): Generator<Member> {
     checkNeed(value);
     if (buffer.length < value.length) buffer = new Uint8Array(value.length);
     const into = buffer.subarray(0, value.length);
-    step = members.next(into.subarray(0, checkAnswer(value, outer.readAt(into, value.offset))));
+    step = members.next(into.subarray(0, checkAnswer(value, await outer.readAt(into, value.offset))));
   }
 }
 
-function memberAt(index: number, archive: Archive, outer: RandomAccess): Member {
+async function memberAt(index: number, archive: Archive, outer: RandomAccess): Promise<Member> {
   let at = 0;
-  for (const member of walk(archive, outer)) {
+  for await (const member of walk(archive, outer)) {
     if (at === index) return member;
     at += 1;
   }
@@ -76,7 +80,7 @@ function memberAt(index: number, archive: Archive, outer: RandomAccess): Member 
 
 function memberFile(member: Member, outer: RandomAccess): RandomAccess {
   const segments = flatSegments(member.extents, outer.spec);
-  return openRandomAccess({ fd: outer.spec.fd, name: outer.spec.name, size: member.size, segments });
+  return openRandomAccess({ ...outer.spec, size: member.size, segments });
 }
 
 /** A member of a member: its extents as parts of the file itself. */

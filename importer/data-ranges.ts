@@ -55,7 +55,7 @@ function findInFile(file: RandomAccess): FindData {
   const { fd } = file.spec;
   const all = { start: 0, end: Infinity };
   return (offset) => {
-    if (kernel === undefined) return all;
+    if (kernel === undefined || fd === undefined) return all;
     const start = kernel.seek(fd, "data", offset);
     if (start === "ENXIO") return { start: file.size, end: Infinity }; // nothing but a hole follows
     if (typeof start === "string") return all; // a pipe, or a filesystem that cannot

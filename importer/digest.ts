@@ -24,10 +24,10 @@ export async function digestTarget(run: Run, size: number): Promise<string> {
 }
 
 /** @param pause called after a MiB or so, that signals are served */
-async function sha256Of(pieces: Iterable<DiskPiece>, size: number, pause: () => Promise<void>): Promise<string> {
+async function sha256Of(pieces: Iterable<DiskPiece> | AsyncIterable<DiskPiece>, size: number, pause: () => Promise<void>): Promise<string> {
   const hash = createHash("sha256");
   let hashed = 0;
-  for (const { length, bytes } of pieces) {
+  for await (const { length, bytes } of pieces) {
     if (bytes === undefined) await hashZeros(length);
     else hash.update(bytes);
     hashed += length;
@@ -44,7 +44,7 @@ async function sha256Of(pieces: Iterable<DiskPiece>, size: number, pause: () => 
   }
 }
 
-function sourcePieces(run: Run): Iterable<DiskPiece> {
+function sourcePieces(run: Run): AsyncIterable<DiskPiece> {
   const { image, file } = must(run.secondReading, "the second reading");
   return readPieces(image, file, run.options.decoders);
 }

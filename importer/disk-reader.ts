@@ -23,7 +23,11 @@ export interface DiskPiece {
 export const PIECE_LENGTH = 1024 * 1024;
 
 /** The whole disk: ascending, contiguous pieces. The image's virtual size is known. */
-export function* readPieces(image: DiskImage, file: RandomAccess, decoders: DecoderChoice): Generator<DiskPiece> {
+export async function* readPieces(
+  image: DiskImage,
+  file: RandomAccess,
+  decoders: DecoderChoice,
+): AsyncGenerator<DiskPiece> {
   const decoder = createBlockDecoder(decoders);
   const reader = new ExtentReader(file, decoder);
   const ranges = dataRanges(file);
@@ -31,7 +35,7 @@ export function* readPieces(image: DiskImage, file: RandomAccess, decoders: Deco
   try {
     let offset = 0;
     while (offset < size) {
-      for (const extent of driveParser(image.extents(offset, size - offset), file)) {
+      for (const extent of await driveParser(image.extents(offset, size - offset), file)) {
         for (const part of ranges.split(extent)) yield* reader.pieces(part);
         offset = extent.offset + extent.length;
       }
@@ -52,27 +56,32 @@ class ExtentReader {
     this.#decoder = decoder;
   }
 
-  *pieces(extent: Extent): Generator<DiskPiece> {
+  async *pieces(extent: Extent): AsyncGenerator<DiskPiece> {
     const { offset, length } = extent;
     if (extent.kind !== "data") yield { offset, length, bytes: undefined };
     else if (extent.stored.encoding === "inline") yield { offset, length, bytes: extent.stored.bytes };
     else if (extent.stored.encoding === "plain") yield* this.#plain(offset, length, extent.stored.offset);
-    else yield { offset, length, bytes: this.#decode(extent.stored, offset, length) };
+    else yield { offset, length, bytes: await this.#decode(extent.stored, offset, length) };
   }
 
-  *#plain(offset: number, length: number, hostOffset: number): Generator<DiskPiece> {
+  async *#plain(offset: number, length: number, hostOffset: number): AsyncGenerator<DiskPiece> {
     for (let at = 0; at < length; at += PIECE_LENGTH) {
-      const bytes = this.#read(hostOffset + at, Math.min(PIECE_LENGTH, length - at));
+      const bytes = await this.#read(hostOffset + at, Math.min(PIECE_LENGTH, length - at));
       if (bytes.length < Math.min(PIECE_LENGTH, length - at)) throw beyondEnd(offset + at);
       yield { offset: offset + at, length: bytes.length, bytes };
     }
   }
 
-  #decode(stored: Exclude<Stored, { encoding: "plain" | "inline" }>, offset: number, length: number): Uint8Array {
+  async #decode(
+    stored: Exclude<Stored, { encoding: "plain" | "inline" }>,
+    offset: number,
+    length: number,
+  ): Promise<Uint8Array> {
     if (this.#decoded.length < stored.decodedLength) this.#decoded = new Uint8Array(stored.decodedLength);
     const into = this.#decoded.subarray(0, stored.decodedLength);
+    const bytes = await this.#read(stored.offset, stored.length);
     try {
-      this.#decoder.decode(stored.encoding, this.#read(stored.offset, stored.length), into, stored.skip + length);
+      this.#decoder.decode(stored.encoding, bytes, into, stored.skip + length);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
       throw new FormatError(error.code, `compressed data of the disk at ${hex(offset)} does not decode`, {
@@ -82,10 +91,10 @@ class ExtentReader {
     return into.subarray(stored.skip, stored.skip + length);
   }
 
-  #read(hostOffset: number, length: number): Uint8Array {
+  async #read(hostOffset: number, length: number): Promise<Uint8Array> {
     if (this.#stored.length < length) this.#stored = new Uint8Array(length);
     const into = this.#stored.subarray(0, length);
-    return into.subarray(0, this.#file.readAt(into, hostOffset));
+    return into.subarray(0, await this.#file.readAt(into, hostOffset));
   }
 }
 

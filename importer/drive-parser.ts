@@ -7,8 +7,11 @@ import { FormatError } from "../formats/errors.ts";
 import { hex } from "../formats/bytes.ts";
 import type { RandomAccess } from "./random-access.ts";
 
-/** Runs `parsing` to its end. The buffers that it is sent are reused from Need to Need. */
-export function driveParser<T>(parsing: Parsing<T>, file: RandomAccess): T {
+/**
+ * Runs `parsing` to its end. The buffers that it is sent are reused from Need to Need.
+ * @throws FormatError; SourceError where the bytes are not to be had
+ */
+export async function driveParser<T>(parsing: Parsing<T>, file: RandomAccess): Promise<T> {
   let buffer = new Uint8Array(0);
   let step = parsing.next();
   while (step.done !== true) {
@@ -16,11 +19,13 @@ export function driveParser<T>(parsing: Parsing<T>, file: RandomAccess): T {
     checkNeed(need);
     if (buffer.length < need.length) buffer = new Uint8Array(need.length);
     const into = buffer.subarray(0, need.length);
-    step = parsing.next(into.subarray(0, checkAnswer(need, file.readAt(into, need.offset))));
+    const answer = file.readAt(into, need.offset);
+    // A local file answers at once, and a pause for each of its thousands of tables would take longer than reading them.
+    const count = typeof answer === "number" ? answer : await answer;
+    step = parsing.next(into.subarray(0, checkAnswer(need, count)));
   }
   return step.value;
 }
-
 /** A Need that breaks its contract is a bug of the parser, not a fault of the file. */
 export function checkNeed(need: Need): void {
   if (need.length < 1 || need.length > MAX_NEED_LENGTH || !Number.isSafeInteger(need.offset) || need.offset < 0) {

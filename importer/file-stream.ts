@@ -24,8 +24,12 @@ export class FileStream implements ByteStream {
     // Whoever opened the file closes it.
   }
 
-  #read(into: Uint8Array): number {
-    const count = this.#file.readAt(into, this.#position);
+  #read(into: Uint8Array): number | Promise<number> {
+    const answer = this.#file.readAt(into, this.#position);
+    return typeof answer === "number" ? this.#passed(answer) : answer.then((count) => this.#passed(count));
+  }
+
+  #passed(count: number): number {
     this.#position += count;
     return count;
   }

@@ -1,24 +1,31 @@
 /**
- * Bytes of an image file at any offset: a local file, or a member of an archive that lies in one.
+ * Bytes of an image file at any offset: a local file, a file that is read in ranges over the network, or a member of an
+ * archive that lies in one.
  *
- * A RandomAccess is made from a ReadSpec, plain data that crosses to worker threads: threads share the process's file
- * descriptors and read with positions, so none of them seeks and none opens a path a second time.
+ * A RandomAccess is made from a ReadSpec, plain data that crosses to worker threads. Threads share the process's file
+ * descriptors and read with positions, so none of them seeks and none opens a path a second time; over the network each has
+ * connections of its own.
  */
 import fs from "node:fs";
 import { SourceError } from "./errors.ts";
+import { RemoteFile } from "./remote-file.ts";
+import type { RemoteRanges } from "./sources/source.ts";
 
 export interface RandomAccess {
   readonly size: number;
   /**
-   * Fills `into` from `offset` on.
+   * Fills `into` from `offset` on; several may be on their way at once. A local file answers at once, the network later.
    * @returns how many bytes; fewer than asked only at the end of the file
+   * @throws SourceError
    */
-  readAt(into: Uint8Array, offset: number): number;
+  readAt(into: Uint8Array, offset: number): number | Promise<number>;
   readonly spec: ReadSpec;
+  /** Ends what is on its way. Whoever opened a descriptor closes it. */
+  close(): void;
 }
 
-export interface ReadSpec {
-  readonly fd: number;
+/** Plain data. Over the network it holds secrets. */
+export type ReadSpec = ReadPlace & {
   /** Safe to show. */
   readonly name: string;
   readonly size: number;
@@ -27,32 +34,61 @@ export interface ReadSpec {
    * zeros. Undefined: the whole file.
    */
   readonly segments?: Float64Array;
+};
+
+type ReadPlace =
+  | { readonly fd: number; readonly remote?: undefined }
+  | { readonly fd?: undefined; readonly remote: RemoteRanges };
+
+export type LocalSpec = Extract<ReadSpec, { readonly fd: number }>;
+
+/** Answers at once. */
+export interface LocalAccess extends RandomAccess {
+  readAt(into: Uint8Array, offset: number): number;
+  readonly spec: LocalSpec;
 }
 
+export function openRandomAccess(spec: LocalSpec): LocalAccess;
+export function openRandomAccess(spec: ReadSpec): RandomAccess;
 export function openRandomAccess(spec: ReadSpec): RandomAccess {
-  return spec.segments === undefined ? new WholeFile(spec) : new FileSegments(spec, spec.segments);
+  if (spec.segments !== undefined) return new FileSegments(spec, spec.segments);
+  return spec.remote === undefined ? new LocalFile(spec, spec.fd) : new RemoteFile(spec, spec.remote);
 }
 
-class WholeFile implements RandomAccess {
+class LocalFile implements RandomAccess {
   readonly spec: ReadSpec;
   readonly size: number;
+  readonly #fd: number;
 
-  constructor(spec: ReadSpec) {
+  constructor(spec: ReadSpec, fd: number) {
     this.spec = spec;
     this.size = spec.size;
+    this.#fd = fd;
   }
 
   readAt(into: Uint8Array, offset: number): number {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     let done = 0;
     while (done < wanted) {
-      const count = readSome(this.spec, into, done, wanted - done, offset + done);
+      const count = this.#readSome(into.subarray(done, wanted), offset + done);
       if (count === 0) {
         throw new SourceError("SOURCE_CHANGED", `${this.spec.name} became shorter while it was read`);
       }
       done += count;
     }
     return done;
+  }
+
+  close(): void {
+    // The descriptor is its opener's.
+  }
+
+  #readSome(into: Uint8Array, position: number): number {
+    try {
+      return fs.readSync(this.#fd, into, 0, into.length, position);
+    } catch (error) {
+      throw new SourceError("SOURCE_UNAVAILABLE", `cannot read ${this.spec.name} at ${position}`, { cause: error });
+    }
   }
 }
 
@@ -67,12 +103,13 @@ class FileSegments implements RandomAccess {
     this.size = spec.size;
     this.#segments = segments;
     const { segments: _, ...whole } = spec;
-    this.#file = new WholeFile({ ...whole, size: Number.MAX_SAFE_INTEGER });
+    this.#file = openRandomAccess({ ...whole, size: spec.remote?.spec.representation.size ?? Number.MAX_SAFE_INTEGER });
   }
 
-  readAt(into: Uint8Array, offset: number): number {
+  readAt(into: Uint8Array, offset: number): number | Promise<number> {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     const end = offset + wanted;
+    const late: Promise<number>[] = [];
     let at = offset;
     for (let i = firstSegmentEndingAfter(this.#segments, offset); at < end; i++) {
       const start = this.#segments[3 * i] ?? Infinity;
@@ -82,10 +119,15 @@ class FileSegments implements RandomAccess {
       if (at === end) break;
       const dataUntil = Math.min(start + (this.#segments[3 * i + 1] ?? 0), end);
       const hostOffset = (this.#segments[3 * i + 2] ?? 0) + at - start;
-      this.#file.readAt(into.subarray(at - offset, dataUntil - offset), hostOffset);
+      const answer = this.#file.readAt(into.subarray(at - offset, dataUntil - offset), hostOffset);
+      if (typeof answer !== "number") late.push(answer);
       at = dataUntil;
     }
-    return wanted;
+    return late.length === 0 ? wanted : Promise.all(late).then(() => wanted);
+  }
+
+  close(): void {
+    this.#file.close();
   }
 }
 
@@ -100,12 +142,4 @@ export function firstSegmentEndingAfter(segments: Float64Array, offset: number):
     else high = middle;
   }
   return low;
-}
-
-function readSome(spec: ReadSpec, into: Uint8Array, at: number, length: number, position: number): number {
-  try {
-    return fs.readSync(spec.fd, into, at, length, position);
-  } catch (error) {
-    throw new SourceError("SOURCE_UNAVAILABLE", `cannot read ${spec.name} at ${position}`, { cause: error });
-  }
 }

@@ -29,7 +29,7 @@ export async function openSecondReading(run: Run, unwrapping: UnwrapOptions): Pr
   const again = first.file === undefined && run.source.file !== undefined;
   const unwrapped = again ? await unwrapFile(run.source.file, unwrapping) : first;
   const { file, format } = unwrapped;
-  if (file !== undefined) return { image: driveParser(format.open(file.size), file), file };
+  if (file !== undefined) return { image: await driveParser(format.open(file.size), file), file };
   if (again) await unwrapped.stream?.close();
   const option = run.options.verify ? "--verify" : "--digest with null:";
   throw new UsageError(`${option} needs a source that can be read twice: a file that is not compressed`, {

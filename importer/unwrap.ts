@@ -59,11 +59,11 @@ export async function unwrapFile(
   let file = outer;
   for (;;) {
     const head = new Uint8Array(Math.min(HEAD_LENGTH, file.size));
-    file.readAt(head, 0);
+    await file.readAt(head, 0);
     const wrapper = detectWrapper(head, options);
     if (wrapper === undefined) {
       const tail = new Uint8Array(Math.min(TAIL_LENGTH, file.size));
-      file.readAt(tail, file.size - tail.length);
+      await file.readAt(tail, file.size - tail.length);
       const format = chooseFormat(options, head, tail);
       return { wrappers, warnings, format, head, file, stream: undefined };
     }
@@ -72,7 +72,7 @@ export async function unwrapFile(
       const stream = wrapper.codec.decode(counted(new FileStream(file)), options);
       return await unwrapStream(stream, options, { wrappers, warnings });
     }
-    const member = openMember(wrapper.archive, file, options.member);
+    const member = await openMember(wrapper.archive, file, options.member);
     warnings.push(...member.warnings);
     if (member.checkedStream !== undefined) {
       return await unwrapStream(counted(member.checkedStream), options, { wrappers, warnings });

@@ -16,7 +16,7 @@ const COMPARE_LENGTH = 1024 * 1024;
 export async function verifyTarget(run: Run): Promise<void> {
   const { image, file } = must(run.secondReading, "the second reading");
   const buffer = Buffer.alloc(COMPARE_LENGTH);
-  for (const piece of readPieces(image, file, run.options.decoders)) {
+  for await (const piece of readPieces(image, file, run.options.decoders)) {
     let at = 0;
     while (at < piece.length) {
       // Zeros that are a hole of the target need no reading: a disk of many TiB is mostly that.

@@ -2,9 +2,9 @@
  * Pours a random-access image into a target: extents in virtual order, batches in host order, jobs on all threads.
  */
 import type { DiskImage, Extent } from "../../formats/disk-format.ts";
-import { driveParser } from "../drive-parser.ts";
 import { dataRanges } from "../data-ranges.ts";
 import { Interrupted } from "../errors.ts";
+import { extentsAhead } from "../extents-ahead.ts";
 import type { RandomAccess } from "../random-access.ts";
 import { Turns } from "../turns.ts";
 import type { DiskOutlet } from "./disk-outlet.ts";
@@ -23,14 +23,10 @@ export async function copyDisk(
   signal?: AbortSignal,
 ): Promise<void> {
   const turns = new Turns();
-  const size = image.virtualSize ?? 0;
   const planner = new JobPlanner(file.size);
   const holes = dataRanges(file);
-  let offset = 0;
-  while (offset < size) {
-    const extents = driveParser(image.extents(offset, size - offset), file);
+  for await (const extents of extentsAhead(image, file)) {
     for (const extent of extents) {
-      offset = extent.offset + extent.length;
       for (const part of holes.split(extent)) {
         if (planner.isFull) await runBatch(planner, outlet);
         plan(part, planner, outlet);
@@ -46,7 +42,6 @@ export async function copyDisk(
   await runBatch(planner, outlet);
   await outlet.pool.drain();
 }
-
 function plan(extent: Extent, planner: JobPlanner, outlet: DiskOutlet): void {
   if (extent.kind !== "data") outlet.zero(extent.offset, extent.length);
   else if (extent.stored.encoding === "inline") outlet.inline(extent.stored.bytes, extent.offset);

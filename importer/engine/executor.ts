@@ -33,6 +33,14 @@ export interface ExecutorSpec {
   readonly stopped?: SharedArrayBuffer;
 }
 
+/** The bytes that a job works on, and which offset of its items their first one has. */
+export interface LoadedInput {
+  readonly bytes: Uint8Array;
+  readonly base: number;
+  /** To be used for another job's bytes once this one is done. */
+  readonly buffer: Buffer | undefined;
+}
+
 /** Decoded clusters that follow each other on the disk are gathered up to this length before they are written. */
 const GATHER_LENGTH = 512 * 1024;
 
@@ -47,7 +55,8 @@ export class JobExecutor {
   readonly #writer: PositionedWriter | undefined;
   readonly #decoder: BlockDecoder;
   readonly #stopped: Int32Array | undefined;
-  #readBuffer = Buffer.alloc(0);
+  /** Those that no job uses: one for a local file, one more for every job that is fetched ahead. */
+  readonly #readBuffers: Buffer[] = [];
   #gathered = Buffer.alloc(0);
   #gatheredLength = 0;
   #gatheredOffset = 0;
@@ -63,10 +72,38 @@ export class JobExecutor {
     this.#stopped = spec.stopped === undefined ? undefined : new Int32Array(spec.stopped);
   }
 
-  /** @throws FormatError FORMAT_CORRUPT where the bytes do not decode; SourceError, TargetError from reading and writing */
-  run(job: Job): JobResult {
+  /** Reading takes time that other jobs can use. */
+  get loadsEarly(): boolean {
+    return this.#spec.read?.remote !== undefined;
+  }
+
+  /** What the job reads or was given. Several may be loaded at once. @throws SourceError */
+  load(input: JobInput): LoadedInput | Promise<LoadedInput> {
+    if (input.kind === "bytes") return { bytes: input.bytes, base: 0, buffer: undefined };
+    if (input.kind === "slab") {
+      if (this.#slab === undefined) throw new Error("job without a slab");
+      return { bytes: this.#slab, base: 0, buffer: undefined };
+    }
+    if (this.#file === undefined) throw new Error("job without a file");
+    const buffer = this.#takeBuffer(input.length);
+    const started = performance.now();
+    const answer = this.#file.readAt(buffer.subarray(0, input.length), input.offset);
+    const loaded = (count: number): LoadedInput => {
+      this.counters.add("readMs", performance.now() - started);
+      this.counters.add("bytesRead", count);
+      this.counters.add("reads", 1);
+      return { bytes: buffer.subarray(0, count), base: input.offset, buffer };
+    };
+    return typeof answer === "number" ? loaded(answer) : answer.then(loaded);
+  }
+
+  /**
+   * @param input as `load` gave it; its buffer is used again afterwards
+   * @throws FormatError FORMAT_CORRUPT where the bytes do not decode; TargetError from writing
+   */
+  run(job: Job, input: LoadedInput): JobResult {
     this.#zeroRanges = [];
-    const { bytes, base } = this.#input(job.input);
+    const { bytes, base } = input;
     const rows = job.items.length / ITEM_FIELDS;
     for (let row = 0; row < rows; row++) {
       if (this.#stopped !== undefined && Atomics.load(this.#stopped, 0) !== 0) break;
@@ -76,30 +113,24 @@ export class JobExecutor {
       else this.#encoded(job.items, row, stored);
     }
     this.#flush();
+    if (input.buffer !== undefined) this.#readBuffers.push(input.buffer);
     return { zeroRanges: Float64Array.from(this.#zeroRanges) };
+  }
+
+  /** Ends reads that wait for the network; they reject. */
+  stop(): void {
+    this.#file?.close();
   }
 
   close(): void {
     this.#decoder.close();
   }
 
-  #input(input: JobInput): { bytes: Uint8Array; base: number } {
-    if (input.kind === "bytes") return { bytes: input.bytes, base: 0 };
-    if (input.kind === "slab") {
-      if (this.#slab === undefined) throw new Error("job without a slab");
-      return { bytes: this.#slab, base: 0 };
-    }
-    if (this.#file === undefined) throw new Error("job without a file");
-    if (this.#readBuffer.length < input.length) {
-      // Rounded up: jobs differ by a few bytes, and each larger buffer left 2 MiB to the garbage collector.
-      this.#readBuffer = Buffer.allocUnsafeSlow(alignUp(input.length, RUN_LENGTH));
-    }
-    const started = performance.now();
-    const count = this.#file.readAt(this.#readBuffer.subarray(0, input.length), input.offset);
-    this.counters.add("readMs", performance.now() - started);
-    this.counters.add("bytesRead", count);
-    this.counters.add("reads", 1);
-    return { bytes: this.#readBuffer.subarray(0, count), base: input.offset };
+  #takeBuffer(length: number): Buffer {
+    const buffer = this.#readBuffers.pop();
+    if (buffer !== undefined && buffer.length >= length) return buffer;
+    // Rounded up: jobs differ by a few bytes, and each larger buffer left 2 MiB to the garbage collector.
+    return Buffer.allocUnsafeSlow(alignUp(length, RUN_LENGTH));
   }
 
   #plain(items: Float64Array, row: number, stored: Uint8Array): void {

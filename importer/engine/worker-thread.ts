@@ -5,6 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { JobExecutor } from "./executor.ts";
 import type { ExecutorSpec } from "./executor.ts";
 import { STOP } from "./job.ts";
+import { JobLine } from "./job-line.ts";
 import type { Job, JobResult } from "./job.ts";
 import { describeError } from "./thread-error.ts";
 import type { ThreadError } from "./thread-error.ts";
@@ -13,20 +14,21 @@ export type WorkerAnswer = { readonly result: JobResult } | { readonly error: Th
 
 if (parentPort === null) throw new Error("runs in a worker thread only");
 const port = parentPort;
-let executor: JobExecutor | undefined;
+let line: JobLine | undefined;
 
 port.on("message", (message: Job | typeof STOP) => {
   if (message === STOP) {
-    executor?.close();
-    port.close();
+    void Promise.resolve(line?.close()).then(() => port.close());
     return;
   }
-  let answer: WorkerAnswer;
-  try {
-    executor ??= new JobExecutor(workerData as ExecutorSpec);
-    answer = { result: executor.run(message) };
-  } catch (error) {
-    answer = { error: describeError(error) };
-  }
-  port.postMessage(answer);
+  answer(message).then((reply) => port.postMessage(reply));
 });
+
+async function answer(job: Job): Promise<WorkerAnswer> {
+  try {
+    line ??= new JobLine(new JobExecutor(workerData as ExecutorSpec));
+    return { result: await line.push(job) };
+  } catch (error) {
+    return { error: describeError(error) };
+  }
+}

@@ -88,15 +88,15 @@ describe("decant compare", () => {
 describe("firstDifference", () => {
   const piece = fc.record({ length: fc.integer({ min: 1, max: 5 }), fill: fc.constantFrom(undefined, 0, 0, 1) });
 
-  it("is where the bytes differ first, however they are cut", () => {
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 8 }), fc.array(piece, { maxLength: 8 }), (a, b) => {
+  it("is where the bytes differ first, however they are cut", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 8 }), fc.array(piece, { maxLength: 8 }), async (a, b) => {
         const [left, right] = [a, b].map((list) =>
           list.flatMap(({ length, fill }) => Array.from({ length }, () => fill ?? 0)),
         ) as [number[], number[]];
         const length = Math.max(left.length, right.length);
         const at = Array.from({ length }, (_, i) => i).find((i) => (left[i] ?? 0) !== (right[i] ?? 0));
-        assert.equal(firstDifference(lent(a), lent(b)), at);
+        assert.equal(await firstDifference(lent(a), lent(b)), at);
       }),
       { seed: 4, numRuns: 500 },
     );
@@ -104,7 +104,7 @@ describe("firstDifference", () => {
 });
 
 /** Pieces whose memory is used again for the next. */
-function* lent(list: readonly { readonly length: number; readonly fill: number | undefined }[]): Generator<DiskPiece> {
+async function* lent(list: readonly { readonly length: number; readonly fill: number | undefined }[]): AsyncGenerator<DiskPiece> {
   const memory = new Uint8Array(16);
   let offset = 0;
   for (const { length, fill } of list) {

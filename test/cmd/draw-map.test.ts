@@ -35,9 +35,9 @@ describe("drawMap", () => {
     const texts: string[] = [];
     for (const name of ["qcow2/plain.qcow2", "qcow2/zlib.qcow2", "qcow2/zero-clusters.qcow2"]) {
       const bytes = sampleBytes(name);
-      await withStored(bytes, (file) => {
-        const image = driveParser(qcow2.open(file.size), file);
-        const svg = drawMap(name, image, mapRows({ image, file }));
+      await withStored(bytes, async (file) => {
+        const image = await driveParser(qcow2.open(file.size), file);
+        const svg = await drawMap(name, image, mapRows({ image, file }));
         assert.equal(XMLValidator.validate(svg), true);
         const legend = [...svg.matchAll(/<text x="\d+" y="\d+">([^<]+)<\/text>/g)].map(([, text]) => text);
         texts.push(`${name}\n${asText(svg)}\n${legend.join("\n")}\n`);
@@ -50,17 +50,17 @@ describe("drawMap", () => {
     );
   });
 
-  it("cannot be made to run what an image is called", () => {
+  it("cannot be made to run what an image is called", async () => {
     const image = openImage(raw, new Uint8Array(512));
     for (const name of ['<script>alert("1")</script>', "a&b]]>", "]]>'\"<!--", "line\nbreak"]) {
-      const svg = drawMap(name, image, [row(0, 512, { offset: 0 })]);
+      const svg = await drawMap(name, image, [row(0, 512, { offset: 0 })]);
       assert.equal(XMLValidator.validate(svg), true, name);
       assert.ok(!svg.includes("<script") && !svg.includes("<!--"));
     }
-    assert.match(drawMap("a<b", image, []), /<title>a&#60;b: where its data lies<\/title>/);
+    assert.match(await drawMap("a<b", image, []), /<title>a&#60;b: where its data lies<\/title>/);
   });
 
-  it("shows the smallest file on a large disk, and adds up to the disk", () => {
+  it("shows the smallest file on a large disk, and adds up to the disk", async () => {
     const size = 2 ** 40;
     const image = { ...openImage(raw, new Uint8Array(0)), format: "raw", virtualSize: size } as never;
     const rows = [
@@ -68,7 +68,7 @@ describe("drawMap", () => {
       row(2 ** 39, 512, {}),
       row(2 ** 39 + 512, 2 ** 39 - 512, { zero: true, data: false }),
     ];
-    const svg = drawMap("large", image, rows);
+    const svg = await drawMap("large", image, rows);
     const text = asText(svg).replaceAll("\n", "");
     assert.equal(text.indexOf("0"), 1024 - 0);
     assert.match(svg, /compressed data: 512 B/);
@@ -76,8 +76,8 @@ describe("drawMap", () => {
     assert.match(svg, /<rect class="encoded"[^>]* height="1"\/>/, "a pixel at least");
   });
 
-  it("draws a disk of no bytes", () => {
-    const svg = drawMap("empty", openImage(raw, new Uint8Array(0)), []);
+  it("draws a disk of no bytes", async () => {
+    const svg = await drawMap("empty", openImage(raw, new Uint8Array(0)), []);
     assert.equal(XMLValidator.validate(svg), true);
     assert.ok(!/NaN|Infinity/.test(svg));
   });

@@ -32,7 +32,7 @@ async function withMember<T>(
   wanted: string | undefined,
   body: (member: OpenedMember) => T | Promise<T>,
 ): Promise<T> {
-  return await withStored(archive, (outer) => body(openMember(tar, outer, wanted)));
+  return await withStored(archive, (outer) => openMember(tar, outer, wanted).then(body));
 }
 
 async function assertRefused(archive: Uint8Array, code: string, sentence: RegExp, wanted?: string): Promise<void> {
@@ -100,9 +100,9 @@ describe("openMember", () => {
       { name: "note", content: text },
       { name: "inner.tar", content: inner },
     ]);
-    await withStored(outer, (file) => {
-      const first = openMember(tar, file, "inner.tar");
-      const second = openMember(tar, first.file, undefined);
+    await withStored(outer, async (file) => {
+      const first = await openMember(tar, file, "inner.tar");
+      const second = await openMember(tar, first.file, undefined);
       assert.equal(second.name, "disk.img");
       assert.ok(contentOf(second.file).equals(sparse));
       assert.equal(second.file.spec.fd, file.spec.fd);
@@ -115,8 +115,9 @@ describe("openMember", () => {
       [2048, holed.length - 4096 - 2048],
       [holed.length, 0],
     ] as const;
-    await withStored(Buffer.concat([oldGnuSparse("inner.tar", holed, ranges), buildTar([])]), (file) => {
-      const second = openMember(tar, openMember(tar, file, undefined).file, undefined);
+    await withStored(Buffer.concat([oldGnuSparse("inner.tar", holed, ranges), buildTar([])]), async (file) => {
+      const first = await openMember(tar, file, undefined);
+      const second = await openMember(tar, first.file, undefined);
       assert.ok(contentOf(second.file).equals(sparse));
     });
   });

@@ -10,12 +10,12 @@ import { withStored } from "../support/job-places.ts";
 import { createHash } from "node:crypto";
 
 async function read(bytes: Uint8Array, decoders: "auto" | "portable"): Promise<Buffer> {
-  return await withStored(bytes, (file) => {
+  return await withStored(bytes, async (file) => {
     const format = detectFormat(bytes.subarray(0, HEAD_LENGTH), bytes.subarray(-TAIL_LENGTH));
-    const image = driveParser(format.open(file.size), file);
+    const image = await driveParser(format.open(file.size), file);
     const disk = Buffer.alloc(image.virtualSize ?? 0, 0xee);
     let offset = 0;
-    for (const piece of readPieces(image, file, decoders)) {
+    for await (const piece of readPieces(image, file, decoders)) {
       assert.equal(piece.offset, offset);
       assert.ok(piece.length > 0 && (piece.bytes === undefined || piece.bytes.length === piece.length));
       assert.ok(piece.bytes === undefined || piece.length <= 2 * PIECE_LENGTH);

@@ -16,31 +16,31 @@ function* asking(...needs: readonly Need[]): Parsing<string[]> {
 
 describe("driveParser", () => {
   it("answers each need with exactly its bytes", async () => {
-    await withStored(bytes, (file) => {
+    await withStored(bytes, async (file) => {
       const needs = [
         { offset: 4, length: 5 },
         { offset: 0, length: 3 },
         { offset: 28, length: 6 },
       ];
-      assert.deepEqual(driveParser(asking(...needs), file), ["first", "the", "second"]);
-      assert.deepEqual(driveParser(asking(), file), []);
+      assert.deepEqual(await driveParser(asking(...needs), file), ["first", "the", "second"]);
+      assert.deepEqual(await driveParser(asking(), file), []);
     });
   });
 
   it("answers with what there is where that is enough", async () => {
-    await withStored(bytes, (file) => {
+    await withStored(bytes, async (file) => {
       const needs = [
         { offset: 28, length: 100, shortAtEnd: true },
         { offset: 500, length: 1, shortAtEnd: true },
       ] as const;
-      assert.deepEqual(driveParser(asking(...needs), file), ["second", ""]);
+      assert.deepEqual(await driveParser(asking(...needs), file), ["second", ""]);
     });
   });
 
   it("says where an image ends that is too short", async () => {
-    await withStored(bytes, (file) => {
-      assert.throws(
-        () => driveParser(asking({ offset: 30, length: 100 }), file),
+    await withStored(bytes, async (file) => {
+      await assert.rejects(
+        driveParser(asking({ offset: 30, length: 100 }), file),
         (error) =>
           error instanceof FormatError &&
           error.code === "FORMAT_INVALID" &&
@@ -50,7 +50,7 @@ describe("driveParser", () => {
   });
 
   it("takes a need out of bounds for a bug of the parser", async () => {
-    await withStored(bytes, (file) => {
+    await withStored(bytes, async (file) => {
       for (const [offset, length] of [
         [0, 0],
         [-1, 1],
@@ -58,8 +58,8 @@ describe("driveParser", () => {
         [2 ** 60, 1],
         [0.5, 1],
       ] as const) {
-        assert.throws(
-          () => driveParser(asking({ offset, length }), file),
+        await assert.rejects(
+          driveParser(asking({ offset, length }), file),
           (error) => error instanceof Error && !(error instanceof FormatError) && /parser asks for/.test(error.message),
         );
       }

@@ -4,12 +4,12 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { SourceError } from "../../importer/errors.ts";
 import { firstSegmentEndingAfter, openRandomAccess } from "../../importer/random-access.ts";
-import type { RandomAccess } from "../../importer/random-access.ts";
+import type { LocalAccess } from "../../importer/random-access.ts";
 import { withStored } from "../support/job-places.ts";
 
 const bytes = Buffer.from(Array.from({ length: 1000 }, (_, i) => (i * 7) % 251 || 1));
 
-function read(file: RandomAccess, offset: number, length: number): Buffer {
+function read(file: LocalAccess, offset: number, length: number): Buffer {
   const into = Buffer.alloc(length, 0xee);
   const count = file.readAt(into, offset);
   assert.ok(

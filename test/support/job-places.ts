@@ -8,13 +8,13 @@ import type { Job, JobInput } from "../../importer/engine/job.ts";
 import type { PoolSpec } from "../../importer/engine/job-pool.ts";
 import type { DataExtent } from "../../importer/engine/planner.ts";
 import { openRandomAccess } from "../../importer/random-access.ts";
-import type { RandomAccess } from "../../importer/random-access.ts";
+import type { LocalAccess, RandomAccess } from "../../importer/random-access.ts";
 import { allocateLocks } from "../../importer/targets/shared-locks.ts";
 import { openUnnamed } from "../../importer/temporary-file.ts";
 import { memoryFolder } from "./convert-image.ts";
 
 /** Calls `body` with a file that holds `bytes`. */
-export async function withStored<T>(bytes: Uint8Array, body: (file: RandomAccess) => T | Promise<T>): Promise<T> {
+export async function withStored<T>(bytes: Uint8Array, body: (file: LocalAccess) => T | Promise<T>): Promise<T> {
   const fd = openUnnamed(memoryFolder());
   try {
     fs.writeSync(fd, bytes, 0, bytes.length, 0);
