@@ -21,6 +21,10 @@ const subcommands: Readonly<Record<string, Subcommand>> = {
   inspect: { summary: "say what an image is, and what would be refused and why", load: () => import("./inspect.ts") },
   map: { summary: "show where on the disk its data lies", load: () => import("./map.ts") },
   compare: { summary: "compare the contents of two images of any format", load: () => import("./compare.ts") },
+  import: {
+    summary: "be the importer of a pod: everything comes from the environment",
+    load: () => import("./import.ts"),
+  },
   doctor: { summary: "say which decoders and kernel abilities are in use", load: () => import("./doctor.ts") },
 };
 

@@ -59,17 +59,22 @@ export function sizeWarning(volume: Volume): string | undefined {
   return `available space ${volume.free} is less than the requested size ${volume.requested}: the disk will be smaller`;
 }
 
-/** @throws TargetError TARGET_TOO_SMALL with every figure that is needed to choose a claim that works */
-export function requireRoom(virtualSize: number, volume: Volume): void {
+/**
+ * @param known `at least`: of a stream that has not ended yet
+ * @throws TargetError TARGET_TOO_SMALL with every figure that is needed to choose a claim that works
+ */
+export function requireRoom(virtualSize: number, volume: Volume, known: "exactly" | "at least" = "exactly"): void {
   const available = availableSpace(volume);
   if (virtualSize <= available) return;
   const shortfall = virtualSize - available;
   const claim = claimFor(virtualSize, volume);
+  const least = known === "at least" ? "at least " : "";
+  const size = known === "at least" ? `of at least ${virtualSize}` : String(virtualSize);
   throw new TargetError(
     "TARGET_TOO_SMALL",
-    `virtual image size ${virtualSize} is larger than the reported available storage ${available}`,
+    `virtual image size ${size} is larger than the reported available storage ${available}`,
     {
-      remedy: `A larger PVC is required: ${figures(volume)}, ${shortfall} more are needed, and a claim of ${claim}Mi would work`,
+      remedy: `A larger PVC is required: ${figures(volume)}, ${least}${shortfall} more are needed, and a claim of ${least}${claim}Mi would work`,
       context: { virtualSize, available, shortfall, claim: `${claim}Mi` },
     },
   );

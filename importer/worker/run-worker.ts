@@ -1,0 +1,209 @@
+/**
+ * One run of the worker: environment in; a disk on its volume, a termination message and an exit status out.
+ *
+ * The order of things is the contract's. What fails before the source is looked at is told by the log alone; from there on
+ * every failure has its message. Nothing here ends the process, and nothing reads it but through its parameters.
+ */
+import { FormatError } from "../../formats/errors.ts";
+import { hasOwnController, readConfig, refuseContentType, requireSource, secretsOf } from "../config.ts";
+import type { Environment, WorkerConfig } from "../config.ts";
+import type { DataProcessor } from "../data-processor.ts";
+import type { FailureSite, Stage } from "../failure-text.ts";
+import { errorCode, EXIT_OK } from "../outcome.ts";
+import type { PhaseRecord } from "../phases.ts";
+import type { Source } from "../sources/source.ts";
+import { ScratchNeeded } from "../spill-file.ts";
+import { blankDiskSize, sizeWarning } from "../target-size.ts";
+import type { Volume } from "../target-size.ts";
+import { blankEnding, failureEnding, scratchEnding, successEnding } from "../termination.ts";
+import type { Target } from "../targets/target.ts";
+import type { Ending } from "../termination.ts";
+import { makeBlankDisk } from "./blank-disk.ts";
+import { imageLabels } from "./image-labels.ts";
+import type { Log } from "./log.ts";
+import { startMetricsServer } from "./metrics-server.ts";
+import type { MetricsServer } from "./metrics-server.ts";
+import { openWorkerSource } from "./open-worker-source.ts";
+import type { ImageSourceKind } from "./open-worker-source.ts";
+import { orInterrupted } from "./or-interrupted.ts";
+import type { WorkerPaths } from "./paths.ts";
+import { logReport, pourProcessor } from "./pour-image.ts";
+import type { EngineChoice } from "./pour-image.ts";
+import { readSecretHeaders } from "./secret-headers.ts";
+import { syncDisk } from "./sync-disk.ts";
+import { writeTerminationLog } from "./termination-log.ts";
+import { probeVolume, removeLeftovers, volumeKind } from "./volume.ts";
+import { diskPath, openWorkerTarget } from "./worker-target.ts";
+
+export interface Worker {
+  readonly env: Environment;
+  readonly paths: WorkerPaths;
+  readonly log: Log;
+  /** Aborted by a signal that says stop. */
+  readonly signal: AbortSignal;
+  readonly engine: EngineChoice;
+}
+
+/** Whoever waits for a message must not take silence for success. */
+const EXIT_UNTOLD = 1;
+
+export interface WorkerEnd {
+  readonly exit: number;
+  /** The path through the phases; empty where there was none. */
+  readonly phases: readonly PhaseRecord[];
+}
+
+/** Runs to the end, whatever happens. */
+export async function runWorker(worker: Worker): Promise<WorkerEnd> {
+  const attempt = new Attempt(worker);
+  const metrics = serveMetrics(worker, attempt);
+  let ending: Ending;
+  try {
+    ending = await attempt.run();
+  } catch (error) {
+    ending = attempt.failed(error);
+  }
+  void metrics.then((server) => server?.close());
+  return { exit: attempt.tell(ending), phases: attempt.phases };
+}
+
+/** Nothing waits for the server, and no import fails for it. */
+async function serveMetrics({ env, paths, log }: Worker, attempt: Attempt): Promise<MetricsServer | undefined> {
+  try {
+    return await startMetricsServer({
+      port: paths.metricsPort,
+      ownerUid: env["OWNER_UID"] || undefined,
+      progress: () => attempt.progress,
+    });
+  } catch (error) {
+    log.error("there is no metrics page", error, { port: paths.metricsPort });
+    return undefined;
+  }
+}
+
+class Attempt {
+  readonly #worker: Worker;
+  #stage: Stage = "start-up";
+  #config: WorkerConfig | undefined;
+  #processor: DataProcessor | undefined;
+
+  constructor(worker: Worker) {
+    this.#worker = worker;
+  }
+
+  get phases(): readonly PhaseRecord[] {
+    return this.#processor?.phases ?? [];
+  }
+
+  get progress(): { readonly done: number; readonly total: number | undefined } {
+    return this.#processor?.progress ?? { done: 0, total: undefined };
+  }
+
+  async run(): Promise<Ending> {
+    const { env, paths, log } = this.#worker;
+    const config = readConfig(env, readSecretHeaders(paths.extraHeaders));
+    this.#config = config;
+    log.hide(secretsOf(config));
+    const kind = volumeKind(paths);
+    refuseContentType(config);
+    this.#removeLeftovers(config);
+    const volume = probeVolume(kind, paths, config);
+    const warning = sizeWarning(volume);
+    if (warning !== undefined) log.warn(warning);
+    this.#stage = "choice";
+    const source = requireSource(config);
+    return source === "none" ? await this.#makeBlank(volume, config) : await this.#import(source, volume, config);
+  }
+
+  /** What an error means for whoever looks at the pod. */
+  failed(error: unknown): Ending {
+    const { env, log } = this.#worker;
+    if (error instanceof ScratchNeeded) {
+      log.info("scratch space is needed, and there is none", { reason: error.message });
+      return scratchEnding();
+    }
+    const secrets = this.#config === undefined ? [] : secretsOf(this.#config);
+    const ending = failureEnding(error, this.#site(error), { ownController: hasOwnController(env), secrets });
+    if (errorCode(error) === "INTERRUPTED") log.warn("told to stop; what was half done is gone");
+    else log.error("the import failed", error, { stage: this.#stage });
+    return ending;
+  }
+
+  /** Writes the message. @returns the exit status */
+  tell({ exit, message, droppedLabels }: Ending): number {
+    const { log, paths } = this.#worker;
+    if (droppedLabels.length > 0) log.warn("labels do not fit the termination message", { keys: droppedLabels });
+    if (message !== undefined) log.info("termination message", { text: message });
+    try {
+      writeTerminationLog(paths.terminationLog, message);
+      return exit;
+    } catch (error) {
+      log.error("the termination message cannot be written", error, { path: paths.terminationLog });
+      return exit === EXIT_OK ? EXIT_UNTOLD : exit;
+    }
+  }
+
+  #removeLeftovers(config: WorkerConfig): void {
+    const { paths, log } = this.#worker;
+    // A folder that cannot be written is worth a message to whoever looks at the pod, unlike one that is not there.
+    this.#stage = "choice";
+    const keepsDisk = config.contentType === "archive" || config.checkpoint.previous !== undefined;
+    for (const path of removeLeftovers(paths, keepsDisk)) log.info("removed what an earlier attempt left", { path });
+    this.#stage = "start-up";
+  }
+
+  async #makeBlank(volume: Volume, config: WorkerConfig): Promise<Ending> {
+    const { paths, signal } = this.#worker;
+    this.#stage = "blank";
+    const size = blankDiskSize(volume, config.preallocation, config.imageSize);
+    if (volume.kind === "block" && size === 0) return blankEnding("block", false);
+    await makeBlankDisk(openWorkerTarget(volume.kind, paths, config), size, signal);
+    this.#sync(volume);
+    return blankEnding(volume.kind, config.preallocation);
+  }
+
+  async #import(kind: ImageSourceKind, volume: Volume, config: WorkerConfig): Promise<Ending> {
+    const { env, log, signal } = this.#worker;
+    this.#stage = "connect";
+    const opening = openWorkerSource(kind, { config, env, log });
+    const { source, imageEnvironment } = await orInterrupted(opening, signal, (late) => late.source.close());
+    await this.#pour(source, volume, config);
+    this.#sync(volume);
+    const labels = await imageLabels(imageEnvironment, log);
+    return successEnding({ preallocationApplied: config.preallocation, labels });
+  }
+
+  async #pour(source: Source, volume: Volume, config: WorkerConfig): Promise<void> {
+    const { paths, engine, log, signal } = this.#worker;
+    this.#stage = "Transfer";
+    const target = openTargetOrClose(source, () => openWorkerTarget(volume.kind, paths, config));
+    this.#processor = pourProcessor(source, target, { config, volume, paths, engine, log }, signal);
+    try {
+      logReport(await this.#processor.run(), source, config, log);
+    } finally {
+      this.#stage = this.#processor.progress.phase;
+    }
+  }
+
+  #sync(volume: Volume): void {
+    const { paths, log } = this.#worker;
+    this.#stage = "Complete";
+    syncDisk(diskPath(volume.kind, paths), log);
+  }
+
+  #site(error: unknown): FailureSite {
+    const { source = "", contentType = "", endpoint = "" } = this.#config ?? {};
+    // The first bytes of a web page are looked at as soon as there is a connection.
+    const stage = this.#stage === "connect" && error instanceof FormatError ? "Info" : this.#stage;
+    return { stage, source, contentType, endpoint };
+  }
+}
+
+function openTargetOrClose(source: Source, open: () => Target): Target {
+  try {
+    return open();
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
