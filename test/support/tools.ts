@@ -11,6 +11,7 @@ import path from "node:path";
 const PACKAGES: Readonly<Record<string, string>> = {
   "7zz": "7zip",
   bzip2: "bzip2",
+  chroot: "coreutils",
   fallocate: "util-linux",
   gzip: "gzip",
   losetup: "mount",

@@ -1,0 +1,3 @@
+module decant.local/image-server
+
+go 1.19
