@@ -13,8 +13,8 @@ import { startsAsDisk } from "../formats/archives/starts-as-disk.ts";
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH } from "../formats/disk-format.ts";
 import type { Warning } from "../formats/disk-format.ts";
-import { FormatError } from "../formats/errors.ts";
 import { checkAnswer, checkNeed } from "./drive-parser.ts";
+import { MemberContent, truncated } from "./member-content.ts";
 import { hashBytes, MemberDigests } from "./member-digests.ts";
 import { StreamWindow } from "./stream-window.ts";
 
@@ -138,25 +138,23 @@ class ArchiveWalker {
 
 class MemberStream implements ByteStream {
   readonly #walker: ArchiveWalker;
-  readonly #member: Member | undefined;
+  readonly #content: MemberContent | undefined;
   readonly #digests: MemberDigests;
   readonly #warnings: Warning[];
-  #position = 0;
-  #extent = 0;
+  #keptPosition = 0;
   #ended = false;
 
   constructor(walker: ArchiveWalker, member: Member | undefined, warnings: Warning[]) {
     this.#walker = walker;
-    this.#member = member;
+    this.#content = member === undefined ? undefined : new MemberContent(member, walker.window);
     this.#warnings = warnings;
     this.#digests = new MemberDigests(walker.digestsWanted);
   }
 
   async read(into: Uint8Array): Promise<number> {
-    const count = this.#member === undefined ? this.#readKept(into) : await this.#readMember(this.#member, into);
+    const count = this.#content === undefined ? this.#readKept(into) : await this.#content.read(into);
     if (count > 0) {
       this.#digests.update(into.subarray(0, count));
-      this.#position += count;
     } else if (!this.#ended) {
       this.#ended = true;
       const chosen = await this.#walker.rest();
@@ -172,34 +170,9 @@ class MemberStream implements ByteStream {
 
   #readKept(into: Uint8Array): number {
     const bytes = this.#walker.keptBytes;
-    const count = Math.min(into.length, bytes.length - this.#position);
-    into.set(bytes.subarray(this.#position, this.#position + count));
+    const count = Math.min(into.length, bytes.length - this.#keptPosition);
+    into.set(bytes.subarray(this.#keptPosition, this.#keptPosition + count));
+    this.#keptPosition += count;
     return count;
   }
-
-  async #readMember(member: Member, into: Uint8Array): Promise<number> {
-    const left = member.size - this.#position;
-    if (left === 0 || into.length === 0) return 0;
-    let extent = member.extents[this.#extent];
-    if (extent !== undefined && extent.offset + extent.length <= this.#position) {
-      this.#extent += 1;
-      extent = member.extents[this.#extent];
-    }
-    if (extent === undefined || extent.offset > this.#position) {
-      const zeros = Math.min(into.length, left, (extent?.offset ?? Infinity) - this.#position);
-      into.fill(0, 0, zeros);
-      return zeros;
-    }
-    const within = this.#position - extent.offset;
-    await this.#walker.window.skipTo(extent.hostOffset + within);
-    const count = await this.#walker.window.read(into.subarray(0, Math.min(into.length, extent.length - within)));
-    if (count === 0) throw truncated(member);
-    return count;
-  }
-}
-
-function truncated(member: Member): FormatError {
-  return new FormatError("FORMAT_CORRUPT", `the archive ends inside its member "${member.name.slice(0, 200)}"`, {
-    remedy: "It is probably truncated; fetch it again.",
-  });
 }

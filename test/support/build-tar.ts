@@ -16,6 +16,8 @@ export interface TarEntry {
   /** `ustar` unless given. */
   readonly magic?: "ustar" | "gnu" | "v7";
   readonly prefix?: string;
+  /** Where a link leads. */
+  readonly link?: string;
   /** Changes the header block before its checksum is made. */
   readonly patch?: (block: Uint8Array) => void;
   /** Sums signed bytes, as old tars did. */
@@ -38,6 +40,7 @@ export function tarHeader(entry: TarEntry): Uint8Array {
   block.set(size < 8 ** 11 ? octal(size, 12) : base256(size, 12), 124);
   block.write("00000000000\0", 136, "latin1");
   block.write(entry.type ?? "0", 156, "latin1");
+  if (entry.link !== undefined) block.write(entry.link, 157, 100, "utf8");
   if (entry.magic === "gnu") block.write("ustar  \0", 257, "latin1");
   else if (entry.magic !== "v7") block.write("ustar\0" + "00", 257, "latin1");
   if (entry.prefix !== undefined) block.write(entry.prefix, 345, 155, "utf8");

@@ -2,7 +2,7 @@
  * The 512-byte header block of tar, as POSIX.1 "ustar Interchange Format", GNU tar's "Basic Tar Format" and v7 lay it out.
  *
  * Fields are ASCII: octal numbers ended by a space or NUL, names ended by NUL or by the field. GNU's base-256 numbers set
- * the top bit of the first byte. Names are decoded as UTF-8 for showing; owner, mode, times and links are not read.
+ * the top bit of the first byte. Names are decoded as UTF-8 for showing and comparing; owner, mode and times are not read.
  */
 import { hasMagic, u64be, viewOf } from "../../bytes.ts";
 import { FormatError } from "../../errors.ts";
@@ -16,6 +16,8 @@ export interface TarHeader {
   readonly size: number;
   /** The type flag as a character; NUL is `\0`. */
   readonly type: string;
+  /** Where a link leads; empty in everything else. */
+  readonly link: string;
   /** `gnu` is GNU tar's own layout before pax, with its sparse map where ustar has its prefix. */
   readonly layout: "v7" | "ustar" | "gnu";
 }
@@ -25,6 +27,7 @@ const NAME = [0, 100] as const;
 const SIZE = [124, 12] as const;
 const CHECKSUM = [148, 8] as const;
 const TYPE = 156;
+const LINK = [157, 100] as const;
 const MAGIC = 257;
 const PREFIX = [345, 155] as const;
 
@@ -70,6 +73,7 @@ export function readHeader(block: Uint8Array, offset: number): TarHeader {
     name: prefix === "" ? name : `${prefix}/${name}`,
     size: readNumber(block, SIZE, `the size in the tar header at ${offset}`),
     type: String.fromCharCode(block[TYPE] ?? 0),
+    link: readName(block, LINK),
     layout,
   };
 }

@@ -18,6 +18,7 @@ const MAX_LENGTH_DIGITS = 10;
 
 const KEPT = [
   "path",
+  "linkpath",
   "size",
   "GNU.sparse.major",
   "GNU.sparse.minor",

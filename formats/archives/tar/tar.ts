@@ -1,8 +1,9 @@
 /**
  * Tar: POSIX ustar and pax, GNU tar's long names, big numbers and four sparse layouts, and v7.
  *
- * The specifications are POSIX.1 "pax" and the GNU tar manual ("Tar Internals"). Announced are regular files; links,
- * folders, devices and labels are passed over, whatever size they claim. The archive ends at two blocks of zeros, or at
+ * The specifications are POSIX.1 "pax" and the GNU tar manual ("Tar Internals"). As an archive it announces regular files;
+ * links, folders, devices and labels are passed over, whatever size they claim. `tarEntries` announces them too: a layer of
+ * a container image is made of them. The archive ends at two blocks of zeros, or at
  * the end of the file between two members, as tar accepts it. Not supported: members continued on another volume, and
  * star's sparse layout; both are refused by name.
  *
@@ -34,7 +35,30 @@ const REGULAR = "\0" + "07S";
 
 export const tar: Archive = { name: "tar", probe: startsAsTar, members };
 
+/** What an entry is; `other` are devices, pipes and whatever else has a header. */
+export type TarKind = "file" | "hard-link" | "symbolic-link" | "folder" | "other";
+
+/** An entry of any kind. One that is no file has no extents. */
+export interface TarEntry extends Member {
+  readonly kind: TarKind;
+  /** Where a link leads, as the archive says: a hard link to another entry's name, a symbolic one to any text. */
+  readonly link: string;
+}
+
+const KINDS: Readonly<Record<string, TarKind>> = { "1": "hard-link", "2": "symbolic-link", "5": "folder" };
+
 function* members(): Generator<Need | Member, void, Uint8Array | undefined> {
+  const entries = tarEntries();
+  let step = entries.next();
+  while (step.done !== true) {
+    const isPassedOver = "kind" in step.value && step.value.kind !== "file";
+    const answer = isPassedOver ? undefined : yield step.value;
+    step = answer === undefined ? entries.next() : entries.next(answer);
+  }
+}
+
+/** As `Archive.members`, with entries of every kind. */
+export function* tarEntries(): Generator<Need | TarEntry, void, Uint8Array | undefined> {
   let offset = 0;
   let global = NO_RECORDS;
   let pending: Pending = {};
@@ -44,7 +68,7 @@ function* members(): Generator<Need | Member, void, Uint8Array | undefined> {
     }
     const block = yield* readHeaderBlock(offset);
     if (block === undefined) {
-      if (pending.pax === undefined && pending.longName === undefined) return;
+      if (Object.keys(pending).length === 0) return;
       throw endsInside(offset, "an entry: its extended header is the last");
     }
     const header = readHeader(block, offset);
@@ -56,17 +80,23 @@ function* members(): Generator<Need | Member, void, Uint8Array | undefined> {
       pending = { ...pending, pax: yield* readPax(content, header) };
     } else if (header.type === "L") {
       pending = { ...pending, longName: yield* readLongName(content, header) };
-    } else if (header.type !== "K") {
+    } else if (header.type === "K") {
+      pending = { ...pending, longLink: yield* readLongName(content, header) };
+    } else {
       const pax = mergePax(global, pending.pax ?? NO_RECORDS);
       const name = cleanName(pax.values.get("path") ?? pending.longName ?? header.name);
+      const link = pax.values.get("linkpath") ?? pending.longLink ?? header.link;
       pending = {};
       if (isRegular(header, name)) {
         const read = yield* readContent(block, header, content, pax);
         checkPlace(read.end, offset);
-        yield { name: cleanName(pax.values.get("GNU.sparse.name") ?? name), size: read.size, extents: read.extents };
+        const sparseName = pax.values.get("GNU.sparse.name");
+        const member = { name: cleanName(sparseName ?? name), size: read.size, extents: read.extents };
+        yield { ...member, kind: "file", link: "" };
         end = read.end;
       } else {
         end = yield* passOver(header, content, pax);
+        yield { name, size: 0, extents: [], kind: kindOf(header), link };
       }
     }
     checkPlace(end, offset);
@@ -78,6 +108,7 @@ function* members(): Generator<Need | Member, void, Uint8Array | undefined> {
 interface Pending {
   readonly pax?: PaxRecords;
   readonly longName?: string;
+  readonly longLink?: string;
 }
 
 /** The header block, in a copy; undefined at the end of the archive. */
@@ -133,6 +164,10 @@ function isRegular(header: TarHeader, name: string): boolean {
     });
   }
   return REGULAR.includes(header.type) && !name.endsWith("/");
+}
+
+function kindOf(header: TarHeader): TarKind {
+  return KINDS[header.type] ?? (REGULAR.includes(header.type) ? "folder" : "other");
 }
 
 function* readContent(block: Uint8Array, header: TarHeader, offset: number, pax: PaxRecords): Reading<SparseContent> {

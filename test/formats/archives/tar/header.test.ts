@@ -12,11 +12,18 @@ import { FormatError } from "../../../../formats/errors.ts";
 import { base256, octal, tarHeader } from "../../../support/build-tar.ts";
 
 describe("readHeader", () => {
-  it("reads name, size, type and layout", () => {
+  it("reads name, size, type, link and layout", () => {
     for (const magic of ["ustar", "gnu", "v7"] as const) {
-      const block = tarHeader({ name: "n".repeat(100), type: "7", size: 12, magic, prefix: "p" });
+      const block = tarHeader({
+        name: "n".repeat(100),
+        type: "7",
+        size: 12,
+        magic,
+        prefix: "p",
+        link: "l".repeat(100),
+      });
       const name = `${magic === "ustar" ? "p/" : ""}${"n".repeat(100)}`;
-      assert.deepEqual(readHeader(block, 0), { name, size: 12, type: "7", layout: magic });
+      assert.deepEqual(readHeader(block, 0), { name, size: 12, type: "7", link: "l".repeat(100), layout: magic });
     }
   });
 

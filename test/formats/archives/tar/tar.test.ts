@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { tar } from "../../../../formats/archives/tar/tar.ts";
+import { tar, tarEntries } from "../../../../formats/archives/tar/tar.ts";
 import { FormatError } from "../../../../formats/errors.ts";
 import type { FormatErrorCode } from "../../../../formats/errors.ts";
 import { memberBytes, readMembers, walkArchive } from "../../../support/archive.ts";
@@ -43,6 +43,37 @@ describe("tar", () => {
       ["old", disk.subarray(3)],
       ["contiguous", disk.subarray(0, 512)],
       ["empty", new Uint8Array(0)],
+    ]);
+  });
+
+  it("announces everything else too where all entries are asked for", () => {
+    const file = buildTar([
+      { name: "folder/", type: "5" },
+      { name: "file", content: disk },
+      { name: "hard", type: "1", link: "file" },
+      { name: "symbolic", type: "2", link: "../file" },
+      { name: "null", type: "3" },
+      { name: "long", type: "K", content: Buffer.from(`${"l".repeat(200)}\0`) },
+      { name: "of-gnu", type: "2", link: "cut" },
+      paxEntry([["linkpath", "päx"]]),
+      { name: "of-pax", type: "2", link: "cut" },
+      { name: "old-folder/", magic: "v7", type: "\0" },
+    ]);
+    const walk = { ...tar, members: tarEntries };
+    const seen = walkArchive(walk, file).members.map((member) => {
+      return "kind" in member
+        ? [member.name, member.kind, "link" in member ? member.link : undefined, member.size]
+        : [];
+    });
+    assert.deepEqual(seen, [
+      ["folder/", "folder", "", 0],
+      ["file", "file", "", disk.length],
+      ["hard", "hard-link", "file", 0],
+      ["symbolic", "symbolic-link", "../file", 0],
+      ["null", "other", "", 0],
+      ["of-gnu", "symbolic-link", "l".repeat(200), 0],
+      ["of-pax", "symbolic-link", "päx", 0],
+      ["old-folder/", "folder", "", 0],
     ]);
   });
 
