@@ -1,18 +1,18 @@
 /**
- * Labels for the claim from the environment of the container image that the disk came in. They are a convenience: an image
- * whose environment cannot be had is imported without them.
+ * Labels for the claim from the container image that the disk came in. They are a convenience: an image whose environment
+ * cannot be had is imported without them.
  */
-import { labelsFromEnvironment } from "../labels.ts";
+import type { ImageLabels } from "../labels.ts";
 import type { Log } from "./log.ts";
 
-/** @param environment undefined: the disk came in no container image */
-export async function imageLabels(
-  environment: (() => Promise<readonly string[]>) | undefined,
+/** @param ask undefined: the disk came in no container image */
+export async function askLabels(
+  ask: (() => Promise<ImageLabels>) | undefined,
   log: Log,
 ): Promise<Readonly<Record<string, string>>> {
-  if (environment === undefined) return {};
+  if (ask === undefined) return {};
   try {
-    const { labels, refused } = labelsFromEnvironment(await environment());
+    const { labels, refused } = await ask();
     if (refused.length > 0) log.warn("variables of the image that are no labels are left out", { keys: refused });
     return labels;
   } catch (error) {

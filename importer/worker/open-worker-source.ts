@@ -6,22 +6,27 @@ import type { Environment, SourceKind, WorkerConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { plainText } from "../http/redact.ts";
+import type { ImageLabels } from "../labels.ts";
 import type { Source } from "../sources/source.ts";
 import { connectionOf } from "./connection.ts";
+import { readImageLabels } from "./image-info.ts";
 import { contractLines } from "./log.ts";
 import type { Log } from "./log.ts";
+import { endpointOfDisk } from "./ready-file.ts";
 
 /** The kinds that have an image. */
 export type ImageSourceKind = Exclude<SourceKind, "none">;
 
 export interface WorkerSource {
   readonly source: Source;
-  /** `NAME=value` lines of the container image that the disk came in, once it is imported; undefined: there is none. */
-  readonly imageEnvironment?: () => Promise<readonly string[]>;
+  /** Of the container image that the disk came in, asked for once it is imported; undefined: there is none. */
+  readonly labels?: () => Promise<ImageLabels>;
 }
 
 export interface OpenWorkerSourceOptions {
   readonly config: WorkerConfig;
+  /** Of the disk's file, where a container beside the worker serves it. */
+  readonly servedName: Uint8Array | undefined;
   readonly env: Environment;
   readonly log: Log;
 }
@@ -36,13 +41,17 @@ export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorke
   throw new UsageError(`the source ${kind} is not supported yet`);
 }
 
-async function openWeb(endpoint: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+async function openWeb(named: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { config, servedName, log } = options;
   const { HttpClient } = await import("../http/http-client.ts");
   const { openHttp } = await import("../sources/http.ts");
-  const source = await openHttp(endpoint, new HttpClient(http), { allowsPages: false });
+  const client = new HttpClient(http);
+  const endpoint = servedName === undefined ? named : endpointOfDisk(named, servedName);
+  const source = await openHttp(endpoint, client, { allowsPages: false });
   const type = source.contentType ?? "";
-  if (options.config.contentType === "kubevirt" && /^\s*text\//i.test(type)) {
-    options.log.warn(contractLines.contentType(plainText(type)));
+  if (config.contentType === "kubevirt" && /^\s*text\//i.test(type)) {
+    log.warn(contractLines.contentType(plainText(type)));
   }
-  return { source };
+  if (!config.nodePull) return { source };
+  return { source, labels: async () => await readImageLabels(endpoint, new HttpClient(http)) };
 }

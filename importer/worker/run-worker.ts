@@ -9,6 +9,7 @@ import { hasOwnController, readConfig, refuseContentType, requireSource, secrets
 import type { Environment, WorkerConfig } from "../config.ts";
 import type { DataProcessor } from "../data-processor.ts";
 import type { FailureSite, Stage } from "../failure-text.ts";
+import { systemPace } from "../http/pace.ts";
 import { errorCode, EXIT_OK } from "../outcome.ts";
 import type { PhaseRecord } from "../phases.ts";
 import type { Source } from "../sources/source.ts";
@@ -19,7 +20,7 @@ import { blankEnding, failureEnding, scratchEnding, successEnding } from "../ter
 import type { Target } from "../targets/target.ts";
 import type { Ending } from "../termination.ts";
 import { makeBlankDisk } from "./blank-disk.ts";
-import { imageLabels } from "./image-labels.ts";
+import { askLabels } from "./image-labels.ts";
 import type { Log } from "./log.ts";
 import { startMetricsServer } from "./metrics-server.ts";
 import type { MetricsServer } from "./metrics-server.ts";
@@ -29,6 +30,7 @@ import { orInterrupted } from "./or-interrupted.ts";
 import type { WorkerPaths } from "./paths.ts";
 import { logReport, pourProcessor } from "./pour-image.ts";
 import type { EngineChoice } from "./pour-image.ts";
+import { makeDoneFile, waitForReadyFile } from "./ready-file.ts";
 import { readSecretHeaders } from "./secret-headers.ts";
 import { syncDisk } from "./sync-disk.ts";
 import { writeTerminationLog } from "./termination-log.ts";
@@ -129,9 +131,10 @@ class Attempt {
     return ending;
   }
 
-  /** Writes the message. @returns the exit status */
+  /** Tells whoever waits for it. @returns the exit status */
   tell({ exit, message, droppedLabels }: Ending): number {
     const { log, paths } = this.#worker;
+    if (exit === EXIT_OK) this.#sayDone();
     if (droppedLabels.length > 0) log.warn("labels do not fit the termination message", { keys: droppedLabels });
     if (message !== undefined) log.info("termination message", { text: message });
     try {
@@ -164,12 +167,14 @@ class Attempt {
 
   async #import(kind: ImageSourceKind, volume: Volume, config: WorkerConfig): Promise<Ending> {
     const { env, log, signal } = this.#worker;
+    const { readyFile } = config;
+    const servedName = readyFile === undefined ? undefined : await waitForReadyFile(readyFile, systemPace, signal);
     this.#stage = "connect";
-    const opening = openWorkerSource(kind, { config, env, log });
-    const { source, imageEnvironment } = await orInterrupted(opening, signal, (late) => late.source.close());
-    await this.#pour(source, volume, config);
+    const opening = openWorkerSource(kind, { config, servedName, env, log });
+    const opened = await orInterrupted(opening, signal, ({ source }) => source.close());
+    await this.#pour(opened.source, volume, config);
     this.#sync(volume);
-    const labels = await imageLabels(imageEnvironment, log);
+    const labels = await askLabels(opened.labels, log);
     return successEnding({ preallocationApplied: config.preallocation, labels });
   }
 
@@ -183,6 +188,14 @@ class Attempt {
     } finally {
       this.#stage = this.#processor.progress.phase;
     }
+  }
+
+  /** The container beside this one serves the image until it is told that nobody wants it any more. */
+  #sayDone(): void {
+    const { doneFile } = this.#config ?? {};
+    if (doneFile === undefined) return;
+    const failure = makeDoneFile(doneFile);
+    if (failure !== undefined) this.#worker.log.error("the done file cannot be made", failure, { path: doneFile });
   }
 
   #sync(volume: Volume): void {
