@@ -101,6 +101,7 @@ export class DataProcessor {
     const work = this.#runPhases();
     try {
       await Promise.race([work, whenAborted(run.signal)]);
+      await run.source.finish?.(true);
       return this.#report();
     } catch (error) {
       // The threads first: no write may come after the target was given up.
@@ -113,6 +114,7 @@ export class DataProcessor {
         new Promise((resolve) => setTimeout(resolve, STOP_GRACE_MS).unref()),
       ]);
       run.target.abort();
+      await run.source.finish?.(false);
       throw error;
     } finally {
       await this.#closeWorkers();

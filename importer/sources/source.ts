@@ -33,5 +33,10 @@ export interface Source {
    * itself vouches for its bytes (a layer's digest) and they are others.
    */
   stream(): ByteStream;
+  /**
+   * Tells the far side that the transfer is over, and how: the target is safe, or given up. Unlocks what is locked there.
+   * Never fails; a warning says what was left behind. Closing what was not finished gives it up.
+   */
+  finish?(succeeded: boolean): Promise<void>;
   close(): void;
 }
