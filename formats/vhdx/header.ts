@@ -7,7 +7,7 @@
 import { hasMagic, hex, isAligned, KIB, MIB, u64le, viewOf } from "../bytes.ts";
 import type { Warning } from "../disk-format.ts";
 import { FormatError } from "../errors.ts";
-import { crc32cOfStructure } from "./crc32c.ts";
+import { crc32cOfStructure } from "./structure-checksum.ts";
 import { GUID_LENGTH, isNilGuid } from "./guid.ts";
 
 /** The bytes of the header section that hold structures; nothing else may lie in the first MiB. */

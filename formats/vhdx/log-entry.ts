@@ -6,8 +6,9 @@
  * every descriptor and data sector.
  */
 import { hasMagic, isAligned, u64le, viewOf } from "../bytes.ts";
+import { crc32c } from "../crc32c.ts";
 import { FormatError } from "../errors.ts";
-import { crc32c, crc32cOfStructure } from "./crc32c.ts";
+import { crc32cOfStructure } from "./structure-checksum.ts";
 import { sameGuid } from "./guid.ts";
 import { LOG_SECTOR } from "./overlay.ts";
 

@@ -7,7 +7,7 @@
 import { hasMagic, hex, isAligned, KIB, MIB, u64le, viewOf } from "../bytes.ts";
 import type { Warning } from "../disk-format.ts";
 import { FormatError } from "../errors.ts";
-import { crc32cOfStructure } from "./crc32c.ts";
+import { crc32cOfStructure } from "./structure-checksum.ts";
 import { guidAt } from "./guid.ts";
 import { HEADER_SECTION_LENGTH } from "./header.ts";
 import type { Header } from "./header.ts";

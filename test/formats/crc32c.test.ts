@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { crc32c, crc32cOfStructure } from "../../../formats/vhdx/crc32c.ts";
-import { baseDisk } from "../../support/base-disk.ts";
-import { slowCrc32c } from "../../support/build-vhdx.ts";
+import { crc32c } from "../../formats/crc32c.ts";
+import { baseDisk } from "../support/base-disk.ts";
+import { slowCrc32c } from "../support/build-vhdx.ts";
 
 describe("crc32c", () => {
   it("gives the check value of the published test vector", () => {
@@ -22,12 +22,5 @@ describe("crc32c", () => {
         assert.equal(crc32c(part.subarray(cut), crc32c(part.subarray(0, cut))), expected);
       }
     }
-  });
-
-  it("takes a structure's own checksum for zeros", () => {
-    const structure = Buffer.from(baseDisk(4096).subarray(0, 64));
-    const expected = crc32cOfStructure(structure);
-    structure.writeUInt32LE(0, 4);
-    assert.equal(slowCrc32c(structure), expected);
   });
 });
