@@ -20,7 +20,7 @@ import type { Source } from "../../importer/sources/source.ts";
 import { openTarget } from "../../importer/targets/open-target.ts";
 import type { Target } from "../../importer/targets/target.ts";
 import { ovaEntries } from "../support/build-ova.ts";
-import { buildQcow2 } from "../support/build-qcow2.ts";
+import { dataFirst } from "../support/build-qcow2.ts";
 import { buildTar } from "../support/build-tar.ts";
 import { sampleBytes, samples } from "../support/images.ts";
 import { withFolder } from "../support/loop-device.ts";
@@ -327,18 +327,3 @@ describe("must", () => {
     assert.throws(() => must(undefined, "the pool"), /the pool is not there yet/);
   });
 });
-
-/** A qcow2 whose tables lie behind all of its data. */
-function dataFirst(clusters: number): Buffer {
-  const size = 65_536;
-  const file = Buffer.alloc((clusters + 3) * size);
-  buildQcow2({ version: 2, size: clusters * size }).copy(file, 0, 0, 72);
-  file.writeBigUInt64BE(BigInt((clusters + 1) * size), 40);
-  file.writeBigUInt64BE((1n << 63n) | BigInt((clusters + 2) * size), (clusters + 1) * size);
-  for (let i = 0; i < clusters; i++) {
-    file.fill(i + 1, (1 + i) * size, (2 + i) * size);
-    file.writeUInt32LE(i + 1, (1 + i) * size);
-    file.writeBigUInt64BE((1n << 63n) | BigInt((1 + i) * size), (clusters + 2) * size + 8 * i);
-  }
-  return file;
-}

@@ -71,6 +71,21 @@ function writeHeader(
   if (fields.extensions !== undefined) file.set(fields.extensions, headerLength);
 }
 
+/** A qcow2 whose tables lie behind all of its data. */
+export function dataFirst(clusters: number): Buffer {
+  const size = 65_536;
+  const file = Buffer.alloc((clusters + 3) * size);
+  buildQcow2({ version: 2, size: clusters * size }).copy(file, 0, 0, 72);
+  file.writeBigUInt64BE(BigInt((clusters + 1) * size), 40);
+  file.writeBigUInt64BE((1n << 63n) | BigInt((clusters + 2) * size), (clusters + 1) * size);
+  for (let i = 0; i < clusters; i++) {
+    file.fill(i + 1, (1 + i) * size, (2 + i) * size);
+    file.writeUInt32LE(i + 1, (1 + i) * size);
+    file.writeBigUInt64BE((1n << 63n) | BigInt((1 + i) * size), (clusters + 2) * size + 8 * i);
+  }
+  return file;
+}
+
 /** One header extension, padded. */
 export function extension(type: number, content: Uint8Array): Buffer {
   const bytes = Buffer.alloc(8 + Math.ceil(content.length / 8) * 8);
