@@ -6,7 +6,7 @@ import path from "node:path";
 import { performance } from "node:perf_hooks";
 import { Option } from "commander";
 import { parseChecksum } from "../importer/checksum.ts";
-import { DataProcessor } from "../importer/data-processor.ts";
+import { ImportAttempts } from "../importer/attempts.ts";
 import type { Report } from "../importer/data-processor.ts";
 import { UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
@@ -14,8 +14,10 @@ import type { RunOptions } from "../importer/run.ts";
 import { openSource } from "../importer/sources/open-source.ts";
 import { isSameStorage } from "../importer/targets/same-file.ts";
 import { openTarget } from "../importer/targets/open-target.ts";
+import type { Target } from "../importer/targets/target.ts";
 import type { CommandIo } from "./command-io.ts";
-import { httpOptions } from "./connection-options.ts";
+import { addConnectionOptions, connect } from "./connection-options.ts";
+import type { Connection, ConnectionOptions } from "./connection-options.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
 import {
   decoderChoice,
@@ -26,12 +28,11 @@ import {
   quantityArgument,
   threadsOption,
 } from "./image-options.ts";
-import type { ImageOptions } from "./image-options.ts";
 import { showProgress } from "./progress-display.ts";
 import type { ProgressStyle } from "./progress-display.ts";
 import { summaryText } from "./summary.ts";
 
-interface ConvertOptions extends ImageOptions {
+interface ConvertOptions extends ConnectionOptions {
   readonly size?: number;
   readonly preallocate: "off" | "falloc" | "full";
   readonly checksum?: string;
@@ -57,6 +58,8 @@ export interface ConvertResult {
   readonly bytesWritten: number;
   readonly bytesZeroed: number;
   readonly spilled: boolean;
+  /** How often a connection that broke off or fell silent was continued. */
+  readonly resumes: number;
   readonly seconds: number;
   readonly maxRssBytes: number;
   readonly warnings: readonly { readonly code: string; readonly message: string }[];
@@ -105,6 +108,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
         .default("auto"),
     )
     .option("--force", "replace an existing file; it stays until the new one is complete");
+  addConnectionOptions(command);
   if (parseCommand(command, args) === HELP_SHOWN) return EXIT_OK;
   const [source = "", target = ""] = command.args;
   const options = command.opts<ConvertOptions>();
@@ -123,28 +127,28 @@ async function convert(
   const started = performance.now();
   const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
-  const source = await openSource(sourceName, {
-    env: io.env,
-    http: httpOptions(io, options.checksum !== undefined),
-    formatNamed: options.format !== undefined,
-  });
+  const connection = connect(sourceName, options, io, options.checksum !== undefined);
+  const source = await openSource(sourceName, connection.source);
+  const openNamedTarget = (): Target =>
+    openTarget(targetName, {
+      force: options.force === true,
+      preallocate: options.preallocate,
+      direct: options.direct === true,
+      assumeZero: options.assumeZero === true,
+    });
   let report: Report;
   let target;
   try {
     if (source.path !== undefined && isSameStorage(source.path, targetName)) {
       throw new UsageError(`${targetName} is the source itself`);
     }
-    target = openTarget(targetName, {
-      force: options.force === true,
-      preallocate: options.preallocate,
-      direct: options.direct === true,
-      assumeZero: options.assumeZero === true,
-    });
+    target = openNamedTarget();
   } catch (error) {
     source.close();
     throw error;
   }
-  const processor = new DataProcessor(source, target, runOptions, signal);
+  const places = { source, target, reopenTarget: openNamedTarget };
+  const processor = new ImportAttempts(places, runOptions, signal);
   const stopProgress = showProgress(
     options.json === true && options.progress === "auto" ? "none" : options.progress,
     io,
@@ -155,7 +159,8 @@ async function convert(
   } finally {
     stopProgress();
   }
-  const result = toResult(report, source.name, target.name, (performance.now() - started) / 1000, io);
+  const seconds = (performance.now() - started) / 1000;
+  const result = toResult(report, { source: source.name, target: target.name, seconds }, connection, io);
   if (options.json !== true) io.stderr.write(summaryText(report, result));
   return result;
 }
@@ -185,7 +190,12 @@ function grownSize(virtualSize: number, size: number | undefined): number {
   throw new UsageError(`--size ${size} is smaller than the disk, which has ${virtualSize} bytes; it can only grow`);
 }
 
-function toResult(report: Report, source: string, target: string, seconds: number, io: CommandIo): ConvertResult {
+function toResult(
+  report: Report,
+  { source, target, seconds }: Pick<ConvertResult, "source" | "target" | "seconds">,
+  connection: Connection,
+  io: CommandIo,
+): ConvertResult {
   return {
     source,
     wrappers: report.wrappers,
@@ -195,9 +205,10 @@ function toResult(report: Report, source: string, target: string, seconds: numbe
     bytesWritten: report.bytesWritten,
     bytesZeroed: report.bytesZeroed,
     spilled: report.spilledBytes > 0,
+    resumes: report.resumes,
     seconds: Math.round(seconds * 1000) / 1000,
     maxRssBytes: io.maxRss(),
-    warnings: report.warnings,
+    warnings: [...connection.warnings, ...report.warnings],
     target,
     ...(report.digest === undefined ? {} : { digest: report.digest }),
   };

@@ -8,15 +8,16 @@ import { consequences, errorCode, errorText, EXIT_OK } from "../importer/outcome
 import type { Source } from "../importer/sources/source.ts";
 import { openSource } from "../importer/sources/open-source.ts";
 import { spillInto } from "../importer/spill-file.ts";
-import { unwrapFile, unwrapStream } from "../importer/unwrap.ts";
 import type { Unwrapped } from "../importer/unwrap.ts";
+import { unwrapSource } from "../importer/unwrap-source.ts";
 import type { DiskImage, Warning } from "../formats/disk-format.ts";
 import { FormatError } from "../formats/errors.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
+import { addConnectionOptions, connect } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import { exitCodesHelp, formatOption, memberOption } from "./image-options.ts";
-import type { ImageOptions } from "./image-options.ts";
-import { sourceOptions, unwrapOptions } from "./open-image.ts";
+import { unwrapOptions } from "./open-image.ts";
 import { showBytes } from "./quantity.ts";
 
 /** What `--json` prints. Sizes in bytes; what is not known is null. */
@@ -49,38 +50,36 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     .addOption(formatOption())
     .addOption(memberOption())
     .option("--json", "print one JSON object");
+  addConnectionOptions(command);
   if (parseCommand(command, args) === HELP_SHOWN) return EXIT_OK;
-  const options = command.opts<ImageOptions & { json?: true }>();
+  const options = command.opts<ConnectionOptions & { json?: true }>();
   const inspection = await inspect(command.args[0] ?? "", options, io);
   io.stdout.write(options.json === true ? `${JSON.stringify(inspection, undefined, 2)}\n` : text(inspection));
   return inspection.refused === null ? EXIT_OK : consequences.FORMAT_UNSUPPORTED.exit;
 }
 
-async function inspect(name: string, options: ImageOptions, io: CommandIo): Promise<Inspection> {
-  const source = await openSource(name, sourceOptions(options, io));
+async function inspect(name: string, options: ConnectionOptions, io: CommandIo): Promise<Inspection> {
+  const connection = connect(name, options, io);
+  const source = await openSource(name, connection.source);
   let unwrapped: Unwrapped | undefined;
   try {
-    unwrapped = await unwrap(source, options, io);
+    unwrapped = await unwrapSource(source, unwrapOptions(options, io));
     const image = await open(unwrapped);
-    return describe(source, unwrapped, image, null);
+    return describe(source, unwrapped, image, null, connection.warnings);
   } catch (error) {
     if (!(error instanceof FormatError)) throw error;
-    return describe(source, unwrapped, undefined, { code: errorCode(error), message: errorText(error) });
+    const refused = { code: errorCode(error), message: errorText(error) };
+    return describe(source, unwrapped, undefined, refused, connection.warnings);
   } finally {
     await unwrapped?.stream?.close();
+    unwrapped?.file?.close();
     source.close();
   }
 }
 
-function unwrap(source: Source, options: ImageOptions, io: CommandIo): Promise<Unwrapped> {
-  const unwrapping = unwrapOptions(options, io);
-  if (source.file === undefined) return unwrapStream(source.stream(), unwrapping);
-  return unwrapFile(source.file, unwrapping);
-}
-
 async function open(unwrapped: Unwrapped): Promise<DiskImage> {
   const { file, stream, format } = unwrapped;
-  if (file !== undefined) return driveParser(format.open(file.size), file);
+  if (file !== undefined) return await driveParser(format.open(file.size), file);
   if (stream === undefined) throw new Error("neither a file nor a stream");
   return await new StreamPour(stream, new Slab(SLOTS), () => spillInto(undefined)).drive(format.open(undefined));
 }
@@ -90,6 +89,7 @@ function describe(
   unwrapped: Unwrapped | undefined,
   image: DiskImage | undefined,
   refused: Inspection["refused"],
+  connectionWarnings: readonly Warning[],
 ): Inspection {
   return {
     source: source.name,
@@ -98,7 +98,7 @@ function describe(
     virtualSize: image?.virtualSize ?? null,
     storedSize: source.size ?? null,
     features: image?.features ?? [],
-    warnings: image?.warnings ?? [],
+    warnings: [...connectionWarnings, ...(source.warnings?.() ?? []), ...(image?.warnings ?? [])],
     refused,
   };
 }

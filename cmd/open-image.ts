@@ -4,16 +4,15 @@
 import fs from "node:fs";
 import os from "node:os";
 import { driveParser } from "../importer/drive-parser.ts";
-import { CountedStream } from "../importer/counted-stream.ts";
-import type { RandomAccess } from "../importer/random-access.ts";
+import type { LocalAccess, RandomAccess } from "../importer/random-access.ts";
 import { openSource } from "../importer/sources/open-source.ts";
-import type { SourceOptions } from "../importer/sources/open-source.ts";
 import { copyToTemporary } from "../importer/temporary-file.ts";
-import { unwrapFile, unwrapStream } from "../importer/unwrap.ts";
-import type { UnwrapOptions } from "../importer/unwrap.ts";
+import { unwrapSource } from "../importer/unwrap-source.ts";
+import type { UnwrapSourceOptions } from "../importer/unwrap-source.ts";
 import type { DiskImage } from "../formats/disk-format.ts";
 import type { CommandIo } from "./command-io.ts";
-import { httpOptions } from "./connection-options.ts";
+import { connect, tellWarnings } from "./connection-options.ts";
+import type { ConnectionOptions } from "./connection-options.ts";
 import { decoderChoice, memoryLimit } from "./image-options.ts";
 import type { ImageOptions } from "./image-options.ts";
 
@@ -24,42 +23,40 @@ export interface OpenedImage {
   close(): void;
 }
 
-export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapOptions {
+export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapSourceOptions {
   return {
     decoders: decoderChoice(io),
     memoryLimit: memoryLimit(),
     format: options.format,
     member: options.member,
     archives: true,
+    asOneStream: false,
+    passing: (stream) => stream,
   };
-}
-
-export function sourceOptions(options: ImageOptions, io: CommandIo): SourceOptions {
-  return { env: io.env, http: httpOptions(io), formatNamed: options.format !== undefined };
 }
 
 /** @throws FormatError, SourceError */
-export async function openImage(name: string, options: ImageOptions, io: CommandIo): Promise<OpenedImage> {
-  const source = await openSource(name, sourceOptions(options, io));
-  let temporary: number | undefined;
+export async function openImage(name: string, options: ConnectionOptions, io: CommandIo): Promise<OpenedImage> {
+  const connection = connect(name, options, io);
+  const source = await openSource(name, connection.source);
+  tellWarnings([...connection.warnings, ...(source.warnings?.() ?? [])], io);
+  let file: RandomAccess | undefined;
+  let temporary: LocalAccess | undefined;
   const close = (): void => {
+    file?.close();
     source.close();
-    if (temporary !== undefined) fs.closeSync(temporary);
+    if (temporary !== undefined) fs.closeSync(temporary.spec.fd);
   };
   try {
-    const unwrapping = unwrapOptions(options, io);
-    const unwrapped =
-      source.file === undefined
-        ? await unwrapStream(new CountedStream(source.stream()), unwrapping)
-        : await unwrapFile(source.file, unwrapping);
-    let { file } = unwrapped;
+    const unwrapped = await unwrapSource(source, unwrapOptions(options, io));
+    file = unwrapped.file;
     if (file === undefined) {
       if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
-      file = await copyToTemporary(unwrapped.stream, os.tmpdir());
-      temporary = file.spec.fd;
+      temporary = await copyToTemporary(unwrapped.stream, os.tmpdir());
+      file = temporary;
       await unwrapped.stream.close();
     }
-    const image = driveParser(unwrapped.format.open(file.size), file);
+    const image = await driveParser(unwrapped.format.open(file.size), file);
     return { name: source.name, image, file, close };
   } catch (error) {
     close();

@@ -20,6 +20,8 @@ export interface RandomAccess {
    */
   readAt(into: Uint8Array, offset: number): number | Promise<number>;
   readonly spec: ReadSpec;
+  /** How often the network broke off and was asked again so far. */
+  readonly retries?: number;
   /** Ends what is on its way. Whoever opened a descriptor closes it. */
   close(): void;
 }

@@ -14,6 +14,7 @@ export class RemoteFile implements RandomAccess {
   readonly #closing = new AbortController();
   #reader: Promise<RangeReader> | undefined;
   #client: HttpClient | undefined;
+  #opened: RangeReader | undefined;
 
   constructor(spec: ReadSpec, ranges: RemoteRanges) {
     this.spec = spec;
@@ -30,6 +31,10 @@ export class RemoteFile implements RandomAccess {
     return wanted;
   }
 
+  get retries(): number {
+    return this.#opened?.retries ?? 0;
+  }
+
   close(): void {
     this.#closing.abort();
     this.#client?.close();
@@ -39,6 +44,7 @@ export class RemoteFile implements RandomAccess {
     const { HttpClient } = await import("./http/http-client.ts");
     const { RangeReader } = await import("./http/range-reader.ts");
     this.#client = new HttpClient(this.#ranges.http);
-    return new RangeReader(this.#client, this.#ranges.spec);
+    this.#opened = new RangeReader(this.#client, this.#ranges.spec);
+    return this.#opened;
   }
 }

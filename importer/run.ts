@@ -32,6 +32,8 @@ export interface RunOptions {
   readonly verify: boolean;
   /** SHA-256 of the disk. */
   readonly digest: boolean;
+  /** Ranges have failed. */
+  readonly asOneStream?: boolean;
   readonly threads: number;
   readonly decoders: DecoderChoice;
   /** Warnings are errors. */

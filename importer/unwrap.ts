@@ -105,6 +105,11 @@ export async function unwrapStream(
   }
 }
 
+/** Whether there is something to take off. */
+export function isWrapped(head: Uint8Array, options: UnwrapOptions): boolean {
+  return detectWrapper(head, options) !== undefined;
+}
+
 type Wrapper =
   | { readonly kind: "codec"; readonly codec: Codec }
   | { readonly kind: "archive"; readonly archive: Archive };
@@ -127,7 +132,8 @@ function addWrapper(wrappers: string[], wrapper: Wrapper): void {
   wrappers.push(wrapper.kind === "codec" ? wrapper.codec.name : wrapper.archive.name);
 }
 
-function chooseFormat(options: UnwrapOptions, head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
+/** @throws FormatError FORMAT_UNRECOGNISED where another format was named than the one that is there */
+export function chooseFormat(options: UnwrapOptions, head: Uint8Array, tail: Uint8Array | undefined): DiskFormat {
   if (options.format === undefined) return detectFormat(head, tail);
   const named = diskFormats.find((format) => format.name === options.format);
   if (named === undefined) throw new Error(`no format ${options.format}`);

@@ -5,6 +5,8 @@
 const COUNTERS = [
   "bytesRead",
   "reads",
+  /** Requests that were made again because an answer broke off or stalled. */
+  "retries",
   "bytesDecoded",
   "bytesWritten",
   "writes",

@@ -57,6 +57,7 @@ export class JobExecutor {
   readonly #stopped: Int32Array | undefined;
   /** Those that no job uses: one for a local file, one more for every job that is fetched ahead. */
   readonly #readBuffers: Buffer[] = [];
+  #retries = 0;
   #gathered = Buffer.alloc(0);
   #gatheredLength = 0;
   #gatheredOffset = 0;
@@ -92,6 +93,9 @@ export class JobExecutor {
       this.counters.add("readMs", performance.now() - started);
       this.counters.add("bytesRead", count);
       this.counters.add("reads", 1);
+      const { retries = 0 } = this.#file ?? {};
+      this.counters.add("retries", retries - this.#retries);
+      this.#retries = retries;
       return { bytes: buffer.subarray(0, count), base: input.offset, buffer };
     };
     return typeof answer === "number" ? loaded(answer) : answer.then(loaded);

@@ -8,6 +8,7 @@ import { FormatError } from "../../formats/errors.ts";
 import { isHtmlPage, PAGE_HEAD_LENGTH } from "../http/html-page.ts";
 import type { HttpClient } from "../http/http-client.ts";
 import { Place } from "../http/place.ts";
+import type { AnswerHeaders } from "../http/representation.ts";
 import { ResumingStream } from "../http/resuming-stream.ts";
 import { PeekedStream } from "../peeked-stream.ts";
 import type { RemoteRanges, Source } from "./source.ts";
@@ -15,6 +16,8 @@ import type { RemoteRanges, Source } from "./source.ts";
 export interface HttpSource extends Source {
   /** The server's word for what it serves. */
   readonly contentType: string | undefined;
+  /** Of its first answer. */
+  readonly headers: AnswerHeaders;
 }
 
 export interface OpenHttpOptions {
@@ -38,9 +41,11 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
       file: undefined,
       ranges: rangesOf(resuming, place, client),
       contentType: resuming.representation.contentType,
+      headers: resuming.headers,
       stream: () => stream,
       resumes: () => resuming.resumes,
       warnings: () => client.warnings.map((message) => ({ code: "CERTIFICATES_LEFT_OUT", message })),
+      reopen: () => openHttp(url, client, options),
       close: () => resuming.close(),
     };
   } catch (error) {

@@ -33,6 +33,8 @@ export interface Source {
    * itself vouches for its bytes (a layer's digest) and they are others.
    */
   stream(): ByteStream;
+  /** Opens the same source once more, when this one is closed; undefined: it passes once. @throws as opening it did */
+  reopen?(): Promise<Source>;
   /**
    * Tells the far side that the transfer is over, and how: the target is safe, or given up. Unlocks what is locked there.
    * Never fails; a warning says what was left behind. Closing what was not finished gives it up.

@@ -14,8 +14,8 @@ import { needsSecondReading, openSecondReading } from "../second-reading.ts";
 import { spillInto } from "../spill-file.ts";
 import { refuseWarnings } from "../run.ts";
 import type { Run } from "../run.ts";
-import { unwrapFile, unwrapStream } from "../unwrap.ts";
 import type { UnwrapOptions } from "../unwrap.ts";
+import { unwrapSource } from "../unwrap-source.ts";
 
 /** Slots of a stream: 16 MiB on their way through. */
 const SLOTS = 16;
@@ -29,11 +29,12 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     member: options.member,
     archives: options.archives,
   };
-  // A checksum is over the bytes as they are stored, so they pass as a stream.
-  const unwrapped =
-    source.file === undefined || options.checksum !== undefined
-      ? await unwrapStream(checkedStream(run), unwrapping)
-      : await unwrapFile(source.file, unwrapping, (stream) => (run.counted = new CountedStream(stream)));
+  const unwrapped = await unwrapSource(source, {
+    ...unwrapping,
+    // A checksum is over the bytes as they are stored, so they pass as a stream.
+    asOneStream: options.asOneStream === true || options.checksum !== undefined,
+    passing: (stream) => passingStream(run, stream),
+  });
   run.unwrapped = unwrapped;
   if (unwrapped.head.length === 0) {
     throw new SourceError("SOURCE_TRUNCATED", `${source.name} is empty`, {
@@ -42,7 +43,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
   }
   if (needsSecondReading(run)) run.secondReading = await openSecondReading(run, unwrapping);
   if (unwrapped.file !== undefined) {
-    setImage(run, driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
+    setImage(run, await driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
     return "random-access";
   }
   if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
@@ -51,8 +52,8 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
   return "stream";
 }
 
-function checkedStream(run: Run): ByteStream {
-  run.counted = new CountedStream(run.source.stream());
+function passingStream(run: Run, stream: ByteStream): ByteStream {
+  run.counted = new CountedStream(stream);
   if (run.options.checksum === undefined) return run.counted;
   run.checksummed = new ChecksummedStream(run.counted, run.options.checksum);
   return run.checksummed;
