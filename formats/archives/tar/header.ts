@@ -2,10 +2,11 @@
  * The 512-byte header block of tar, as POSIX.1 "ustar Interchange Format", GNU tar's "Basic Tar Format" and v7 lay it out.
  *
  * Fields are ASCII: octal numbers ended by a space or NUL, names ended by NUL or by the field. GNU's base-256 numbers set
- * the top bit of the first byte. Names are decoded as UTF-8 for showing and comparing; owner, mode and times are not read.
+ * the top bit of the first byte. Names are decoded as text.ts says; owner, mode and times are not read (attributes.ts).
  */
 import { hasMagic, u64be, viewOf } from "../../bytes.ts";
 import { FormatError } from "../../errors.ts";
+import { decodeText } from "./text.ts";
 
 /** Everything in a tar starts at a multiple of it. */
 export const BLOCK = 512;
@@ -72,10 +73,15 @@ export function readHeader(block: Uint8Array, offset: number): TarHeader {
   return {
     name: prefix === "" ? name : `${prefix}/${name}`,
     size: readNumber(block, SIZE, `the size in the tar header at ${offset}`),
-    type: String.fromCharCode(block[TYPE] ?? 0),
+    type: typeOf(block),
     link: readName(block, LINK),
     layout,
   };
+}
+
+/** The type flag of a header block. */
+export function typeOf(block: Uint8Array): string {
+  return String.fromCharCode(block[TYPE] ?? 0);
 }
 
 /** True if every byte is zero. */
@@ -155,15 +161,9 @@ function readName(block: Uint8Array, [start, length]: readonly [number, number])
   return textToNul(block.subarray(start, start + length));
 }
 
-/** Bytes up to the first NUL as text; bytes that are not UTF-8 become U+FFFD, names are only shown and compared. */
+/** Bytes up to the first NUL as text. */
 export function textToNul(bytes: Uint8Array): string {
   const nul = bytes.indexOf(0);
   if (nul === 0) return "";
   return decodeText(nul < 0 ? bytes : bytes.subarray(0, nul));
-}
-
-const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
-
-export function decodeText(bytes: Uint8Array): string {
-  return utf8.decode(bytes);
 }

@@ -1,14 +1,14 @@
 /**
  * The records of a pax extended header (POSIX.1 "pax Extended Header"): `LENGTH KEY=VALUE\n`, LENGTH in bytes of the whole.
  *
- * Kept are the keys that say where a member's content is and what it is called. A repeated key: the last one wins, except
+ * Kept are the keys that say where a member's content is, what it is called and when it was changed. A repeated key: the last one wins, except
  * GNU.sparse.offset and GNU.sparse.numbytes, whose pairs in order are the sparse map of version 0.0. An empty value
  * takes the key back, a global one too.
  */
 import { FormatError } from "../../errors.ts";
-import { decodeText } from "./header.ts";
 import { parseDecimal } from "./decimal.ts";
 import { SparseMap } from "./sparse-map.ts";
+import { decodeText } from "./text.ts";
 
 /** The most bytes of one extended header: a sparse map of MAX_SPARSE_ENTRIES in version 0.0 takes 64 bytes an entry. */
 export const MAX_PAX_LENGTH = 16 * 1024 * 1024;
@@ -20,6 +20,7 @@ const KEPT = [
   "path",
   "linkpath",
   "size",
+  "mtime",
   "GNU.sparse.major",
   "GNU.sparse.minor",
   "GNU.sparse.name",

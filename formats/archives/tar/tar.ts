@@ -43,6 +43,9 @@ export interface TarEntry extends Member {
   readonly kind: TarKind;
   /** Where a link leads, as the archive says: a hard link to another entry's name, a symbolic one to any text. */
   readonly link: string;
+  /** The header block and the pax records that hold for the entry, for `attributes.ts`. */
+  readonly block: Uint8Array;
+  readonly pax: PaxRecords;
 }
 
 const KINDS: Readonly<Record<string, TarKind>> = { "1": "hard-link", "2": "symbolic-link", "5": "folder" };
@@ -57,14 +60,17 @@ function* members(): Generator<Need | Member, void, Uint8Array | undefined> {
   }
 }
 
-/** As `Archive.members`, with entries of every kind. */
-export function* tarEntries(): Generator<Need | TarEntry, void, Uint8Array | undefined> {
+/**
+ * As `Archive.members`, with entries of every kind.
+ * @param maxEntries headers of any kind; for callers that keep nothing of an entry that has gone by
+ */
+export function* tarEntries(maxEntries = MAX_ENTRIES): Generator<Need | TarEntry, void, Uint8Array | undefined> {
   let offset = 0;
   let global = NO_RECORDS;
   let pending: Pending = {};
   for (let entries = 0; ; entries++) {
-    if (entries === MAX_ENTRIES) {
-      throw new FormatError("FORMAT_OUT_OF_BOUNDS", `the archive has more than ${MAX_ENTRIES} entries`);
+    if (entries === maxEntries) {
+      throw new FormatError("FORMAT_OUT_OF_BOUNDS", `the archive has more than ${maxEntries} entries`);
     }
     const block = yield* readHeaderBlock(offset);
     if (block === undefined) {
@@ -92,11 +98,11 @@ export function* tarEntries(): Generator<Need | TarEntry, void, Uint8Array | und
         checkPlace(read.end, offset);
         const sparseName = pax.values.get("GNU.sparse.name");
         const member = { name: cleanName(sparseName ?? name), size: read.size, extents: read.extents };
-        yield { ...member, kind: "file", link: "" };
+        yield { ...member, kind: "file", link: "", block, pax };
         end = read.end;
       } else {
         end = yield* passOver(header, content, pax);
-        yield { name, size: 0, extents: [], kind: kindOf(header), link };
+        yield { name, size: 0, extents: [], kind: kindOf(header), link, block, pax };
       }
     }
     checkPlace(end, offset);

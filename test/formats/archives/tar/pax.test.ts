@@ -12,7 +12,7 @@ function parse(...records: (readonly [string, string])[]): PaxRecords {
 describe("parsePax", () => {
   it("keeps the keys that matter, the last of each", () => {
     const { values, sparse } = parse(
-      ["mtime", "1.5"],
+      ["atime", "1.5"],
       ["path", "a"],
       ["SCHILY.xattr.user.x", "=\n\0"],
       ["path", "b=\nc"],
