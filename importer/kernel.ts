@@ -45,6 +45,10 @@ export interface Kernel {
   seek(fd: number, what: "data" | "hole", offset: number): number | Errno;
   /** An exclusive lock on the open file, without waiting. EWOULDBLOCK (as EAGAIN): somebody else has it. */
   lock(fd: number): Errno | undefined;
+  /** Everything that was written to the filesystem of this descriptor is on stable storage when this returns. */
+  syncFilesystem(fd: number): Errno | undefined;
+  /** Makes a named pipe. @param path bytes, without the NUL at their end */
+  makePipe(path: Uint8Array, mode: number): Errno | undefined;
   /** _exit(2): ends the process at once, where exit() would wait for a thread whose read may never return. */
   exitNow(status: number): void;
 }
@@ -169,6 +173,8 @@ function bindCalls(koffi: Koffi): Kernel {
   const lseek = libc.func("int64_t lseek(int fd, int64_t offset, int whence)");
   const _exit = libc.func("void _exit(int status)");
   const flock = libc.func("int flock(int fd, int operation)");
+  const syncfs = libc.func("int syncfs(int fd)");
+  const mkfifo = libc.func("int mkfifo(const uint8_t *path, uint32_t mode)");
 
   /** Calls until no signal comes between. The answer, or the error's name. */
   function retried(call: () => number): number | Errno {
@@ -213,6 +219,8 @@ function bindCalls(koffi: Koffi): Kernel {
     },
     seek: (fd, what, offset) => retried(() => lseek(fd, offset, what === "data" ? SEEK_DATA : SEEK_HOLE)),
     lock: (fd) => failure(() => flock(fd, LOCK_EX_NB)),
+    syncFilesystem: (fd) => failure(() => syncfs(fd)),
+    makePipe: (path, mode) => failure(() => mkfifo(Buffer.concat([path, Buffer.of(0)]), mode)),
     exitNow: (status) => void _exit(status),
   };
 }

@@ -55,6 +55,17 @@ describe("kernel calls", { skip }, () => {
     });
   });
 
+  it("sync a filesystem, and make a pipe", async () => {
+    await withFile((calls, fd, name) => {
+      assert.equal(calls.syncFilesystem(fd), undefined);
+      assert.equal(calls.syncFilesystem(9999), "EBADF");
+      const pipe = Buffer.from(`${name}\u00e4`);
+      assert.equal(calls.makePipe(pipe, 0o600), undefined);
+      assert.ok(fs.lstatSync(pipe).isFIFO());
+      assert.equal(calls.makePipe(pipe, 0o600), "EEXIST");
+    });
+  });
+
   it("take offsets beyond 32 bits", async () => {
     await withFile((calls, fd) => {
       const far = 2 ** 40 + 4096;
