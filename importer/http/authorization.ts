@@ -1,16 +1,25 @@
 /**
- * How a request says who asks: user and password, or a token. Sent to the origin that the user named, never further.
+ * How a request says who asks: user and password, a token, or a signature. Sent to the origin that the user named, never
+ * further.
  *
- * Credentials are plain data, so that worker threads ask with the same ones. What has to be renewed while a transfer lasts
- * (a registry's token, a cloud's) is an Authorizer of its source's own, which the main thread's client is given.
+ * Credentials are plain data, so that worker threads ask with the same ones; those of a cloud or a registry renew
+ * themselves in each thread. What else has to be renewed while a transfer lasts is an Authorizer of its source's own, which
+ * the main thread's client is given.
  */
+import type { AwsSigning } from "../cloud/aws-authorizer.ts";
+import type { GoogleToken } from "../cloud/google-token.ts";
+import type { RegistryAccess } from "../oci/token-auth.ts";
+import type { AgentSettings } from "./agents.ts";
 import { basicHeader } from "./basic-auth.ts";
 import type { BasicAuth } from "./basic-auth.ts";
 
 /** Plain data. It holds secrets. */
 export type Credentials =
   | ({ readonly kind: "basic" } & BasicAuth)
-  | { readonly kind: "bearer"; readonly token: string };
+  | { readonly kind: "bearer"; readonly token: string }
+  | ({ readonly kind: "aws" } & AwsSigning)
+  | ({ readonly kind: "google" } & GoogleToken)
+  | ({ readonly kind: "registry" } & RegistryAccess);
 
 /** POST is the only one that may change something. */
 export type Method = "GET" | "OPTIONS" | "POST";
@@ -34,8 +43,47 @@ export interface Authorizer {
 
 export const anonymous: Authorizer = { headers: () => Promise.resolve([]) };
 
-export function authorizerFor(credentials: Credentials | undefined): Authorizer {
+/**
+ * @param network how new credentials are asked for
+ * @param now     milliseconds since 1970
+ */
+export function authorizerFor(
+  credentials: Credentials | undefined,
+  network: AgentSettings,
+  now: () => number,
+): Authorizer {
   if (credentials === undefined) return anonymous;
-  const value = credentials.kind === "basic" ? basicHeader(credentials) : `Bearer ${credentials.token}`;
-  return { headers: () => Promise.resolve([["Authorization", value]]) };
+  if (credentials.kind === "basic") return basicAuthorizer(credentials);
+  if (credentials.kind !== "bearer") return deferred(() => load(credentials, network, now));
+  return { headers: () => Promise.resolve([["Authorization", `Bearer ${credentials.token}`]]) };
+}
+
+export function basicAuthorizer(auth: BasicAuth): Authorizer {
+  return { headers: () => Promise.resolve([["Authorization", basicHeader(auth)]]) };
+}
+
+type Renewed = Exclude<Credentials, { readonly kind: "basic" | "bearer" }>;
+
+/** What it takes to sign or to renew is loaded for those who need it. */
+async function load(credentials: Renewed, network: AgentSettings, now: () => number): Promise<Authorizer> {
+  if (credentials.kind === "aws") {
+    const { AwsAuthorizer } = await import("../cloud/aws-authorizer.ts");
+    return new AwsAuthorizer(credentials, network, now);
+  }
+  if (credentials.kind === "google") {
+    const { GoogleAuthorizer } = await import("../cloud/google-token.ts");
+    return new GoogleAuthorizer(credentials, network, now);
+  }
+  const { TokenAuth } = await import("../oci/token-auth.ts");
+  return new TokenAuth(credentials, network);
+}
+
+/** Loads for the first request. */
+function deferred(loadIt: () => Promise<Authorizer>): Authorizer {
+  let loading: Promise<Authorizer> | undefined;
+  const loaded = (): Promise<Authorizer> => (loading ??= loadIt());
+  return {
+    headers: async (request) => await (await loaded()).headers(request),
+    refused: async (challenge) => (await (await loaded()).refused?.(challenge)) ?? false,
+  };
 }

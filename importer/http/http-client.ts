@@ -10,7 +10,7 @@ import type { Readable } from "node:stream";
 import fetch from "node-fetch";
 import { Interrupted, UsageError } from "../errors.ts";
 import { Agents } from "./agents.ts";
-import { authorizerFor } from "./authorization.ts";
+import { authorizerFor, basicAuthorizer } from "./authorization.ts";
 import type { Authorizer, Method } from "./authorization.ts";
 import { BodyReader } from "./body-reader.ts";
 import type { Throttle } from "./body-reader.ts";
@@ -30,7 +30,7 @@ import { StallWatch } from "./stall.ts";
 export interface GetRequest {
   /** Besides those of the options; to every origin. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What is an answer and no failure: [200], or also 206, 412 and 416 for a range. */
+  /** What is an answer and no failure: [200], or also 206, 412 and 416 for a range. A redirect among them is not followed. */
   readonly statuses: readonly number[];
   readonly signal?: AbortSignal;
 }
@@ -65,7 +65,11 @@ export class HttpClient {
    * @param authorizer in the place of `options.auth`, for credentials that are renewed
    * @throws UsageError for a header that HTTP does not allow
    */
-  constructor(options: HttpOptions, pace: Pace = systemPace, authorizer: Authorizer = authorizerFor(options.auth)) {
+  constructor(
+    options: HttpOptions,
+    pace: Pace = systemPace,
+    authorizer: Authorizer = authorizerFor(options.auth, options, () => pace.now()),
+  ) {
     this.options = options;
     this.pace = pace;
     this.#authorizer = authorizer;
@@ -135,7 +139,8 @@ export class HttpClient {
       if (hop === undefined) throw new Error("no URL to ask");
       const outcome = await this.#askAsSomebody(place, hop, request, signal);
       if ("error" in outcome) return outcome;
-      if (!isRedirect(outcome.status) || request.method === "POST" || place.isSecret) {
+      const isAnswer = !isRedirect(outcome.status) || request.statuses.includes(outcome.status);
+      if (isAnswer || request.method === "POST" || place.isSecret) {
         if (hops.length > 1) place.pin(hop.url, hop.isTrusted);
         if (request.statuses.includes(outcome.status)) return outcome;
         outcome.body.close();
@@ -194,7 +199,7 @@ export class HttpClient {
     if (!hop.isTrusted) return merged(own, asked);
     const extra = this.options.headers.map(([name, value]): [string, string] => [name, value.trim()]);
     const unsigned = merged(own, [...extra, ...asked]);
-    const authorizer = place.auth === undefined ? this.#authorizer : authorizerFor({ kind: "basic", ...place.auth });
+    const authorizer = place.auth === undefined ? this.#authorizer : basicAuthorizer(place.auth);
     const auth = await authorizer.headers({ method: request.method, url: hop.url, headers: unsigned });
     return merged(
       auth.map(([name, value]): [string, string] => [name, value]),

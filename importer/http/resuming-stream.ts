@@ -16,13 +16,14 @@ import type { Answer, HttpClient } from "./http-client.ts";
 import { Overlap } from "./overlap.ts";
 import type { Place } from "./place.ts";
 import { representationOf } from "./representation.ts";
-import type { Representation } from "./representation.ts";
+import type { AnswerHeaders, Representation } from "./representation.ts";
 import { MAX_ATTEMPTS, WORTHWHILE_LENGTH } from "./retry-delay.ts";
 
 export class ResumingStream implements ByteStream {
   readonly #client: HttpClient;
   readonly #place: Place;
   #whole: Representation;
+  #headers: AnswerHeaders;
   #body: BodyReader;
   #overlap: Overlap | undefined;
   /** Offset of the next byte. */
@@ -40,6 +41,7 @@ export class ResumingStream implements ByteStream {
     this.#client = client;
     this.#place = place;
     this.#body = answer.body;
+    this.#headers = answer.headers;
     this.#whole = representationOf(answer.headers, client.pace.now());
     this.#begin();
   }
@@ -52,6 +54,11 @@ export class ResumingStream implements ByteStream {
   /** What the server said; that of the last answer, as long as no byte was read. */
   get representation(): Representation {
     return this.#whole;
+  }
+
+  /** Of the answer whose bytes came first. */
+  get headers(): AnswerHeaders {
+    return this.#headers;
   }
 
   /** How often the stream was continued after a cut or a stall. */
@@ -148,6 +155,7 @@ export class ResumingStream implements ByteStream {
   async #again(): Promise<undefined> {
     const answer = await this.#client.get(this.#place, { statuses: [200], signal: this.#closing.signal });
     this.#body = answer.body;
+    this.#headers = answer.headers;
     this.#whole = representationOf(answer.headers, this.#client.pace.now());
     this.#begin();
   }

@@ -40,9 +40,13 @@ export async function openSource(name: string, options: SourceOptions): Promise<
   const scheme = SCHEME.exec(name)?.[1]?.toLowerCase();
   if (scheme === undefined) return openFile(name);
   const kind = options.kind ?? "http";
+  if (scheme === "s3" || (isHttpUrl(name) && kind === "s3")) return await openS3Object(name, options);
+  if (scheme === "gs" || (isHttpUrl(name) && kind === "gcs")) return await openGcsObject(name, options);
   if (isHttpUrl(name) && kind === "http") return await openUrl(name, options);
   if (isHttpUrl(name)) throw new UsageError(`sources of the kind ${kind} are not supported`);
-  throw new UsageError(`sources of the kind ${scheme}:// are not supported; a path, - and http(s):// are`);
+  throw new UsageError(
+    `sources of the kind ${scheme}:// are not supported; a path, -, http(s)://, s3:// and gs:// are`,
+  );
 }
 
 /** The HTTP client is loaded for URLs only: it costs a local conversion 40 ms and 15 MB. */
@@ -50,4 +54,14 @@ async function openUrl(url: string, options: SourceOptions): Promise<Source> {
   const { HttpClient } = await import("../http/http-client.ts");
   const { openHttp } = await import("./http.ts");
   return await openHttp(url, new HttpClient(options.http), { allowsPages: options.formatNamed });
+}
+
+async function openS3Object(name: string, options: SourceOptions): Promise<Source> {
+  const { openS3 } = await import("./s3.ts");
+  return await openS3(name, { ...options, allowsPages: options.formatNamed });
+}
+
+async function openGcsObject(name: string, options: SourceOptions): Promise<Source> {
+  const { openGcs } = await import("./gcs.ts");
+  return await openGcs(name, { ...options, allowsPages: options.formatNamed });
 }

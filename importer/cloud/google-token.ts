@@ -1,0 +1,99 @@
+/**
+ * Tokens for Google Cloud Storage: of a credentials file (a service account's JSON, a federation's), else of what this
+ * machine offers (gcloud's login, the metadata service).
+ *
+ * The token is plain data for worker threads. Each thread asks for a new one shortly before it expires, or once it is refused.
+ */
+import { SourceError } from "../errors.ts";
+import { Agents } from "../http/agents.ts";
+import type { AgentSettings } from "../http/agents.ts";
+import type { Authorizer } from "../http/authorization.ts";
+
+/** Plain data. It holds secrets. */
+export interface GoogleToken {
+  readonly token: string;
+  /** Since 1970; undefined: unknown. */
+  readonly expiresAtMs: number | undefined;
+  /** Where it came from; undefined: this machine. */
+  readonly credentialsFile: string | undefined;
+}
+
+const SCOPE = "https://www.googleapis.com/auth/devstorage.read_only";
+
+/** How long before it expires a new one is asked for. */
+const RENEWAL_MS = 3 * 60 * 1000;
+
+/** What the library says where a machine has none, and where one is not Google's. */
+const NONE_FOUND = /^Could not load the default credentials|^Unable to detect a Project Id/;
+
+/**
+ * Undefined: this machine has none, so one asks as anybody.
+ * @param credentialsFile undefined: what this machine has
+ * @throws SourceError SOURCE_DENIED for a file that cannot be read or is refused
+ */
+export async function findGoogleToken(
+  credentialsFile: string | undefined,
+  network: AgentSettings,
+): Promise<GoogleToken | undefined> {
+  const { GoogleAuth } = await import("google-auth-library");
+  const agents = new Agents(network);
+  try {
+    const auth = new GoogleAuth({
+      scopes: [SCOPE],
+      ...(credentialsFile === undefined ? {} : { keyFile: credentialsFile }),
+      clientOptions: { transporterOptions: { agent: (url: URL) => agents.for(url) } },
+    });
+    const client = await auth.getClient();
+    const { token } = await client.getAccessToken();
+    if (typeof token !== "string" || token === "") throw new Error("no token");
+    return { token, expiresAtMs: client.credentials.expiry_date ?? undefined, credentialsFile };
+  } catch (error) {
+    if (credentialsFile === undefined && error instanceof Error && NONE_FOUND.test(error.message)) return undefined;
+    throw unavailable(error, credentialsFile);
+  } finally {
+    agents.close();
+  }
+}
+
+export class GoogleAuthorizer implements Authorizer {
+  readonly #network: AgentSettings;
+  readonly #now: () => number;
+  #current: GoogleToken;
+  #renewal: Promise<boolean> | undefined;
+
+  /** @param now milliseconds since 1970 */
+  constructor(first: GoogleToken, network: AgentSettings, now: () => number) {
+    this.#current = first;
+    this.#network = network;
+    this.#now = now;
+  }
+
+  async headers(): Promise<readonly (readonly [name: string, value: string])[]> {
+    const { expiresAtMs } = this.#current;
+    if (expiresAtMs !== undefined && this.#now() > expiresAtMs - RENEWAL_MS) await this.refused();
+    return [["Authorization", `Bearer ${this.#current.token}`]];
+  }
+
+  /** Many requests are refused at once, and one new token serves them all. */
+  async refused(): Promise<boolean> {
+    return await (this.#renewal ??= this.#renew().finally(() => (this.#renewal = undefined)));
+  }
+
+  async #renew(): Promise<boolean> {
+    const renewed = await findGoogleToken(this.#current.credentialsFile, this.#network);
+    if (renewed === undefined || renewed.token === this.#current.token) return false;
+    this.#current = renewed;
+    return true;
+  }
+}
+
+/** Without the cause: it holds the request, and the request the signed claim. */
+function unavailable(error: unknown, credentialsFile: string | undefined): SourceError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const reason = /^\w{1,64}$/.test(code) ? ` (${code})` : "";
+  const whose = credentialsFile === undefined ? "of this machine" : `in ${credentialsFile}`;
+  return new SourceError("SOURCE_DENIED", `the Google credentials ${whose} give no token${reason}`, {
+    remedy:
+      "Check that they are a service account's JSON, that it still has this key, and that this machine's clock is right.",
+  });
+}
