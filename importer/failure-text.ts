@@ -107,7 +107,7 @@ const PREFIXES: Readonly<Record<Stage, Prefix>> = {
   Transfer: pourPrefix,
   Convert: pourPrefix,
   Resize: () => RESIZE,
-  Complete: () => PROCESS,
+  Complete: (code, site) => (code === "SOURCE_CHECKSUM" ? pourPrefix(code, site) : PROCESS),
 };
 
 /** The whole sentence, but for the code in brackets; it may have several lines and any length. */

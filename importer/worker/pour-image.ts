@@ -1,11 +1,11 @@
 /**
- * The data processor with the worker's policy: how large the disk becomes on this volume, where a stream may wait, and what
+ * An import with the worker's policy: how large the disk becomes on this volume, where a stream may wait, and what
  * the log tells of it.
  */
 import type { DecoderChoice } from "../../formats/codecs/codec.ts";
 import { requireChecksum } from "../config.ts";
 import type { WorkerConfig } from "../config.ts";
-import { DataProcessor } from "../data-processor.ts";
+import { ImportAttempts } from "../attempts.ts";
 import type { Report } from "../data-processor.ts";
 import type { RunOptions } from "../run.ts";
 import type { Source } from "../sources/source.ts";
@@ -34,13 +34,23 @@ export interface PourSettings {
 }
 
 /** To be run. It closes the source and the target. */
-export function pourProcessor(
+export function importInto(
+  openTarget: () => Target,
   source: Source,
-  target: Target,
   settings: PourSettings,
   signal: AbortSignal,
-): DataProcessor {
-  return new DataProcessor(source, target, runOptions(source, settings), signal);
+): ImportAttempts {
+  const target = openTargetOrClose(openTarget, source);
+  return new ImportAttempts({ source, target, reopenTarget: openTarget }, runOptions(source, settings), signal);
+}
+
+function openTargetOrClose(openTarget: () => Target, source: Source): Target {
+  try {
+    return openTarget();
+  } catch (error) {
+    source.close();
+    throw error;
+  }
 }
 
 function runOptions(source: Source, { config, volume, paths, engine, log }: PourSettings): RunOptions {
@@ -66,11 +76,8 @@ function runOptions(source: Source, { config, volume, paths, engine, log }: Pour
 
 /** What was done, once it is done. */
 export function logReport(report: Report, source: Source, config: WorkerConfig, log: Log): void {
-  for (const { code, message } of [...(source.warnings?.() ?? []), ...report.warnings]) {
-    log.warn("odd, but no reason to stop", { code, text: message });
-  }
-  const resumes = source.resumes?.() ?? 0;
-  if (resumes > 0) log.info("the connection broke off and was continued", { times: resumes });
+  for (const { code, message } of report.warnings) log.warn("odd, but no reason to stop", { code, text: message });
+  if (report.resumes > 0) log.info("the connection broke off and was continued", { times: report.resumes });
   const checksum = requireChecksum(config);
   if (checksum !== undefined) log.info(contractLines.checksumPassed(checksum.algorithm, checksum.hex));
   const { wrappers, format, virtualSize, bytesRead, bytesWritten, bytesZeroed, spilledBytes, phases } = report;

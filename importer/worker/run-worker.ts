@@ -7,7 +7,7 @@
 import { FormatError } from "../../formats/errors.ts";
 import { hasOwnController, readConfig, refuseContentType, requireSource, secretsOf } from "../config.ts";
 import type { Environment, WorkerConfig } from "../config.ts";
-import type { DataProcessor } from "../data-processor.ts";
+import type { ImportAttempts } from "../attempts.ts";
 import type { FailureSite, Stage } from "../failure-text.ts";
 import { systemPace } from "../http/pace.ts";
 import { errorCode, EXIT_OK } from "../outcome.ts";
@@ -17,7 +17,6 @@ import { ScratchNeeded } from "../spill-file.ts";
 import { blankDiskSize, sizeWarning } from "../target-size.ts";
 import type { Volume } from "../target-size.ts";
 import { blankEnding, failureEnding, scratchEnding, successEnding } from "../termination.ts";
-import type { Target } from "../targets/target.ts";
 import type { Ending } from "../termination.ts";
 import { makeBlankDisk } from "./blank-disk.ts";
 import { askLabels } from "./image-labels.ts";
@@ -28,7 +27,7 @@ import { openWorkerSource } from "./open-worker-source.ts";
 import type { ImageSourceKind } from "./open-worker-source.ts";
 import { orInterrupted } from "./or-interrupted.ts";
 import type { WorkerPaths } from "./paths.ts";
-import { logReport, pourProcessor } from "./pour-image.ts";
+import { importInto, logReport } from "./pour-image.ts";
 import type { EngineChoice } from "./pour-image.ts";
 import { makeDoneFile, waitForReadyFile } from "./ready-file.ts";
 import { readSecretHeaders } from "./secret-headers.ts";
@@ -87,18 +86,18 @@ class Attempt {
   readonly #worker: Worker;
   #stage: Stage = "start-up";
   #config: WorkerConfig | undefined;
-  #processor: DataProcessor | undefined;
+  #attempts: ImportAttempts | undefined;
 
   constructor(worker: Worker) {
     this.#worker = worker;
   }
 
   get phases(): readonly PhaseRecord[] {
-    return this.#processor?.phases ?? [];
+    return this.#attempts?.phases ?? [];
   }
 
   get progress(): { readonly done: number; readonly total: number | undefined } {
-    return this.#processor?.progress ?? { done: 0, total: undefined };
+    return this.#attempts?.progress ?? { done: 0, total: undefined };
   }
 
   async run(): Promise<Ending> {
@@ -181,12 +180,12 @@ class Attempt {
   async #pour(source: Source, volume: Volume, config: WorkerConfig): Promise<void> {
     const { paths, engine, log, signal } = this.#worker;
     this.#stage = "Transfer";
-    const target = openTargetOrClose(source, () => openWorkerTarget(volume.kind, paths, config));
-    this.#processor = pourProcessor(source, target, { config, volume, paths, engine, log }, signal);
+    const settings = { config, volume, paths, engine, log };
+    this.#attempts = importInto(() => openWorkerTarget(volume.kind, paths, config), source, settings, signal);
     try {
-      logReport(await this.#processor.run(), source, config, log);
+      logReport(await this.#attempts.run(), source, config, log);
     } finally {
-      this.#stage = this.#processor.progress.phase;
+      this.#stage = this.#attempts.progress.phase;
     }
   }
 
@@ -209,14 +208,5 @@ class Attempt {
     // The first bytes of a web page are looked at as soon as there is a connection.
     const stage = this.#stage === "connect" && error instanceof FormatError ? "Info" : this.#stage;
     return { stage, source, contentType, endpoint };
-  }
-}
-
-function openTargetOrClose(source: Source, open: () => Target): Target {
-  try {
-    return open();
-  } catch (error) {
-    source.close();
-    throw error;
   }
 }

@@ -77,6 +77,13 @@ describe("failureText, equal to what CDI was seen to write", () => {
         "checksum mismatch: expected md5:0000, calculated md5:6c14",
     ],
     [
+      "checksum wrong, compared once all has passed",
+      mismatch,
+      at("Complete"),
+      "Unable to process data: Unable to transfer source data to scratch space: checksum validation failed: " +
+        "checksum mismatch: expected md5:0000, calculated md5:6c14",
+    ],
+    [
       "checksum malformed",
       thrownBy(() => requireChecksum(readConfig({ ...PREALLOCATED, IMPORTER_CHECKSUM: `sha256:${"0".repeat(65)}` }))),
       at("connect"),
