@@ -24,6 +24,7 @@ const EQUALS = 0x3d;
 export type XmlNode = Readonly<Record<string, unknown>>;
 
 const ATTRIBUTE = ":";
+const TEXT = "#";
 
 /**
  * Parses a document.
@@ -53,7 +54,7 @@ export function parseXml(xml: Uint8Array): XmlNode {
       maxNestedTags: MAX_DEPTH,
       parseTagValue: false,
       processEntities: false,
-      textNodeName: "#",
+      textNodeName: TEXT,
     }).parse(text) as XmlNode;
   } catch (error) {
     throw notWellFormed(error);
@@ -85,6 +86,15 @@ export function children(node: XmlNode, name: string): XmlNode[] {
 
 function isNode(value: unknown): value is XmlNode {
   return typeof value === "object" && value !== null;
+}
+
+/** The text of the first such element, without the blanks around it; undefined if there is none, or it has elements only. */
+export function childText(node: XmlNode, name: string): string | undefined {
+  const key = Object.keys(node).find((candidate) => !candidate.startsWith(ATTRIBUTE) && localName(candidate) === name);
+  const values: unknown = key === undefined ? undefined : node[key];
+  const first: unknown = Array.isArray(values) ? values[0] : undefined;
+  const text = isNode(first) ? first[TEXT] : first;
+  return typeof text === "string" ? decodeEntities(text) : undefined;
 }
 
 /** An attribute by its local name; OVF's own before one of another namespace (`vbox:format`). */

@@ -57,6 +57,13 @@ export class Place {
     return place;
   }
 
+  /** What lies below this one, under the same name. */
+  below(name: string): Place {
+    const url = new URL(this.first);
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}/${name}`;
+    return new Place(url, this.auth, this.isSecret ? this.name : undefined);
+  }
+
   get spec(): PlaceSpec {
     const plain = { first: this.first.href, auth: this.auth, current: this.#current.href, isTrusted: this.#isTrusted };
     return this.isSecret ? { ...plain, name: this.name } : plain;
