@@ -26,6 +26,11 @@ export interface Source {
   readonly ranges?: RemoteRanges | undefined;
   /** How often the stream was continued after a cut so far. */
   resumes?(): number;
+  /**
+   * Of a source that is sent something else than its stream gives, a compressed layer for instance: how many bytes came, and
+   * how many will have come at the end.
+   */
+  transferred?(): { readonly bytes: number; readonly total: number };
   /** What is odd about the way to it, once its first bytes came. The image has warnings of its own. */
   warnings?(): readonly Warning[];
   /**
