@@ -41,6 +41,8 @@ export interface WorkerConfig {
   readonly directIo: boolean;
   readonly accessKey: string | undefined;
   readonly secretKey: string | undefined;
+  /** Of keys that are lent for a while, by AWS for instance. */
+  readonly sessionToken: string | undefined;
   /** Path of a service account's JSON. */
   readonly googleCredentials: string | undefined;
   readonly certDir: string | undefined;
@@ -116,6 +118,7 @@ export function readConfig(env: Environment, secretHeaders: readonly string[] = 
     directIo: text("CACHE_MODE") === "TRYNONE",
     accessKey: given("IMPORTER_ACCESS_KEY_ID"),
     secretKey: given("IMPORTER_SECRET_KEY"),
+    sessionToken: given("IMPORTER_SESSION_TOKEN"),
     googleCredentials: given("GOOGLE_APPLICATION_CREDENTIALS"),
     certDir: given("IMPORTER_CERT_DIR"),
     proxyCertDir: given("IMPORTER_PROXY_CERT_DIR") ?? settings.IMPORTER_PROXY_CERT_DIR.default,
@@ -197,10 +200,10 @@ function checksumOrRefusal(text: string): Checksum | UsageError {
 
 /** Every text that must appear in no log, message, metric or file: passwords, secret headers, queries (they may sign). */
 export function secretsOf(config: WorkerConfig): readonly string[] {
-  const { secretKey, endpoint, proxy, extraHeaders } = config;
+  const { secretKey, sessionToken, endpoint, proxy, extraHeaders } = config;
   const headers = extraHeaders.filter(({ secret }) => secret).map(({ value }) => value);
   const urls = [endpoint, proxy.http ?? "", proxy.https ?? ""].flatMap(urlSecrets);
-  return [secretKey ?? "", ...headers, ...urls].filter((text) => text !== "");
+  return [secretKey ?? "", sessionToken ?? "", ...headers, ...urls].filter((text) => text !== "");
 }
 
 /** Held at 2^53 - 1: it is compared with what a volume has, which is less. */

@@ -33,6 +33,7 @@ export const settings = {
   },
   IMPORTER_ACCESS_KEY_ID: { meaning: "user name or access key", default: "none" },
   IMPORTER_SECRET_KEY: { meaning: "password or secret key", default: "none" },
+  IMPORTER_SESSION_TOKEN: { meaning: "s3: session token of the access key", default: "none" },
   GOOGLE_APPLICATION_CREDENTIALS: { meaning: "file with a service account's JSON", default: "anonymous" },
   IMPORTER_CERT_DIR: { meaning: "folder of certificates to trust besides the system's", default: "none" },
   IMPORTER_PROXY_CERT_DIR: {

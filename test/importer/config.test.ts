@@ -42,6 +42,7 @@ describe("readConfig", () => {
       directIo: false,
       accessKey: nothing,
       secretKey: nothing,
+      sessionToken: nothing,
       googleCredentials: nothing,
       certDir: nothing,
       proxyCertDir: "/proxycerts/",
@@ -76,6 +77,7 @@ describe("readConfig", () => {
         CACHE_MODE: "TRYNONE",
         IMPORTER_ACCESS_KEY_ID: "user",
         IMPORTER_SECRET_KEY: " pass word ",
+        IMPORTER_SESSION_TOKEN: "lent",
         GOOGLE_APPLICATION_CREDENTIALS: "/google/credentials.json",
         IMPORTER_CERT_DIR: "/certs",
         IMPORTER_PROXY_CERT_DIR: "/other/",
@@ -112,6 +114,7 @@ describe("readConfig", () => {
       directIo: true,
       accessKey: "user",
       secretKey: " pass word ",
+      sessionToken: "lent",
       googleCredentials: "/google/credentials.json",
       certDir: "/certs",
       proxyCertDir: "/other/",
@@ -360,13 +363,23 @@ describe("secretsOf", () => {
         IMPORTER_ENDPOINT: "https://user:p%40ss@host/disk?X-Amz-Signature=abc",
         IMPORTER_ACCESS_KEY_ID: "key-id",
         IMPORTER_SECRET_KEY: "secret-key",
+        IMPORTER_SESSION_TOKEN: "lent-token",
         https_proxy: "http://user:proxy%zz@proxy:3128",
         IMPORTER_EXTRA_HEADER_0: "X-Kind: disk",
         IMPORTER_EXTRA_HEADER_1: "Cookie: crumb",
       },
       ["X-Any: hidden"],
     );
-    const expected = ["secret-key", "crumb", "hidden", "p%40ss", "p@ss", "X-Amz-Signature=abc", "proxy%zz"];
+    const expected = [
+      "secret-key",
+      "lent-token",
+      "crumb",
+      "hidden",
+      "p%40ss",
+      "p@ss",
+      "X-Amz-Signature=abc",
+      "proxy%zz",
+    ];
     assert.deepEqual([...secretsOf(config)].sort(), expected.sort());
     assert.deepEqual(secretsOf(read({ IMPORTER_ENDPOINT: "docker://host/image" })), []);
   });
