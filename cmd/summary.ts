@@ -19,7 +19,10 @@ export function summaryText(report: Report, result: ConvertResult): string {
       `  ${showBytes(report.spilledBytes)} waited in a spill file: the image's tables lie far behind its data`,
     );
   }
-  for (const { code, message } of report.warnings) lines.push(`  warning: ${message} [${code}]`);
+  if (report.resumes > 0) {
+    lines.push(`  the connection broke off ${report.resumes === 1 ? "once" : `${report.resumes} times`} and was continued`);
+  }
+  for (const { code, message } of result.warnings) lines.push(`  warning: ${message} [${code}]`);
   return `${lines.join("\n")}\n`;
 }
 

@@ -34,6 +34,8 @@ export interface Report {
   readonly bytesZeroed: number;
   /** Bytes that had to wait in a spill file. */
   readonly spilledBytes: number;
+  /** How often the source was continued after a cut. */
+  readonly resumes: number;
   readonly warnings: readonly Warning[];
   readonly phases: readonly PhaseRecord[];
   /** Where the time went, summed over threads. */
@@ -197,7 +199,7 @@ export class DataProcessor {
   }
 
   #report(): Report {
-    const { unwrapped, image, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
+    const { source, unwrapped, image, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
     const notes = target.notes.map((message) => ({ code: "TARGET_NOTE", message }));
     const totals = must(pool, "the pool").totals();
     const size = must(virtualSize, "the virtual size");
@@ -210,7 +212,8 @@ export class DataProcessor {
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,
-      warnings: [...warningsOf(this.#run), ...notes],
+      resumes: source.resumes?.() ?? 0,
+      warnings: [...(source.warnings?.() ?? []), ...warningsOf(this.#run), ...notes],
       phases: this.#phases,
       totals,
       waitedForSourceMs: counted?.waitedMs ?? 0,

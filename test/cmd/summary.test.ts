@@ -17,6 +17,7 @@ function summary(report: Partial<Report>, target = "disk.raw"): string {
     bytesWritten: 0,
     bytesZeroed: 512,
     spilledBytes: 0,
+    resumes: 0,
     warnings: [],
     phases: [],
     totals: counters.totals(),
@@ -41,6 +42,7 @@ describe("summaryText", () => {
           bytesWritten: 3 * 2 ** 30,
           bytesZeroed: 7 * 2 ** 30,
           spilledBytes: 30 * 2 ** 20,
+          resumes: 3,
           warnings: [{ code: "QCOW2_DIRTY", message: "the image was not closed properly" }],
           phases: [
             { phase: "Info", outcome: "stream", seconds: 0.2 },
