@@ -1,12 +1,15 @@
 /**
  * Which source the configuration means, opened. Each loads with its libraries when it is asked for.
  */
+import type { DecodeOptions } from "../../formats/codecs/codec.ts";
 import { requireChecksum, requireEndpoint } from "../config.ts";
 import type { Environment, SourceKind, WorkerConfig } from "../config.ts";
 import { UsageError } from "../errors.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { plainText } from "../http/redact.ts";
+import { labelsFromEnvironment } from "../labels.ts";
 import type { ImageLabels } from "../labels.ts";
+import type { OpenS3Options } from "../sources/s3.ts";
 import type { Source } from "../sources/source.ts";
 import { connectionOf } from "./connection.ts";
 import { readImageLabels } from "./image-info.ts";
@@ -28,17 +31,33 @@ export interface OpenWorkerSourceOptions {
   /** Of the disk's file, where a container beside the worker serves it. */
   readonly servedName: Uint8Array | undefined;
   readonly env: Environment;
+  /** How a container image's layers are decompressed. */
+  readonly decoding: DecodeOptions;
+  readonly signal: AbortSignal;
   readonly log: Log;
 }
 
-/** @throws SourceError, FormatError, UsageError: the worker cannot connect */
+/** @throws SourceError, FormatError, UsageError: the worker cannot connect; Interrupted */
 export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
-  const { config } = options;
-  const endpoint = requireEndpoint(config);
-  requireChecksum(config);
-  const http = connectionOf(config);
-  if (kind === "http") return await openWeb(endpoint, http, options);
-  throw new UsageError(`the source ${kind} is not supported yet`);
+  const endpoint = requireEndpoint(options.config);
+  requireChecksum(options.config);
+  const http = connectionOf(options.config);
+  // Headers that a claim asks for are for a web server.
+  const bare: HttpOptions = { ...http, headers: [] };
+  switch (kind) {
+    case "http":
+      return await openWeb(endpoint, http, options);
+    case "s3":
+      return await openBucket(endpoint, bare, options);
+    case "gcs":
+      return await openGoogleBucket(endpoint, bare, options);
+    case "registry":
+      return await openImage(endpoint, bare, options);
+    case "imageio":
+      return await openOvirt(endpoint, bare, options);
+    case "vddk":
+      throw new UsageError("the source vddk is not supported");
+  }
 }
 
 async function openWeb(named: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
@@ -54,4 +73,40 @@ async function openWeb(named: string, http: HttpOptions, options: OpenWorkerSour
   }
   if (!config.nodePull) return { source };
   return { source, labels: async () => await readImageLabels(endpoint, new HttpClient(http)) };
+}
+
+async function openBucket(name: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { openS3 } = await import("../sources/s3.ts");
+  const { env, config } = options;
+  return { source: await openS3(name, { http, credentials: awsKeys(config), env, allowsPages: false }) };
+}
+
+/** Undefined: whatever the pod's service account brings, else nobody's. */
+function awsKeys({ accessKey, secretKey, sessionToken }: WorkerConfig): OpenS3Options["credentials"] {
+  if (accessKey === undefined || secretKey === undefined) return undefined;
+  return { accessKeyId: accessKey, secretAccessKey: secretKey, sessionToken };
+}
+
+async function openGoogleBucket(
+  name: string,
+  http: HttpOptions,
+  { env, config }: OpenWorkerSourceOptions,
+): Promise<WorkerSource> {
+  const { openGcs } = await import("../sources/gcs.ts");
+  return { source: await openGcs(name, { http, credentialsFile: config.googleCredentials, env, allowsPages: false }) };
+}
+
+async function openImage(name: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { openContainerImage } = await import("../sources/container-image.ts");
+  const { config, env, decoding } = options;
+  const { architecture, insecureTls: insecure } = config;
+  const source = await openContainerImage(name, { http, architecture, insecure, env, decoding });
+  return { source, labels: () => Promise.resolve(labelsFromEnvironment(source.environment)) };
+}
+
+async function openOvirt(endpoint: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { openImageio } = await import("../sources/imageio.ts");
+  const { signal, config } = options;
+  const { accessKey: user = "", secretKey: password = "", diskId = "", checkpoint } = config;
+  return { source: await openImageio({ http, endpoint, user, password, diskId, checkpoint, signal }) };
 }

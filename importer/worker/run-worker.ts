@@ -165,11 +165,11 @@ class Attempt {
   }
 
   async #import(kind: ImageSourceKind, volume: Volume, config: WorkerConfig): Promise<Ending> {
-    const { env, log, signal } = this.#worker;
+    const { env, engine: decoding, log, signal } = this.#worker;
     const { readyFile } = config;
     const servedName = readyFile === undefined ? undefined : await waitForReadyFile(readyFile, systemPace, signal);
     this.#stage = "connect";
-    const opening = openWorkerSource(kind, { config, servedName, env, log });
+    const opening = openWorkerSource(kind, { config, servedName, env, decoding, signal, log });
     const opened = await orInterrupted(opening, signal, ({ source }) => source.close());
     await this.#pour(opened.source, volume, config);
     this.#sync(volume);
