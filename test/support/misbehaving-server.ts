@@ -19,7 +19,7 @@ export interface ServerSettings {
 }
 
 export interface Misdeed {
-  /** An answer without the image. */
+  /** An answer without the image: nothing, or `bytes`. */
   readonly status?: number;
   /** Over those that would be sent; undefined takes one out. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
@@ -101,7 +101,8 @@ async function answer(
     return;
   }
   if (misdeed.status !== undefined) {
-    response.writeHead(misdeed.status, present({ "content-length": "0", ...misdeed.headers })).end();
+    const length = String(misdeed.bytes?.length ?? 0);
+    response.writeHead(misdeed.status, present({ "content-length": length, ...misdeed.headers })).end(misdeed.bytes);
     return;
   }
   const all = misdeed.bytes ?? settings.bytes;
