@@ -81,13 +81,18 @@ export async function runDecantAs(
   args: readonly string[],
   options: Pick<StartOptions, "cwd"> = {},
 ): Promise<RunResult> {
+  return await withProjectFor(async (root) => await startDecant(args, { ...options, user, root }).ended);
+}
+
+/** Calls `body` with the project where every user may run it. Needs root. */
+export async function withProjectFor<T>(body: (root: string) => Promise<T>): Promise<T> {
   return await withFolder(async (folder) => {
     chmodSync(folder, 0o755);
     const root = path.join(folder, "decant");
     mkdirSync(root);
     execFileSync("mount", ["--bind", ROOT, root]);
     try {
-      return await startDecant(args, { ...options, user, root }).ended;
+      return await body(root);
     } finally {
       execFileSync("umount", [root]);
     }
