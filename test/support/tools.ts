@@ -17,6 +17,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   losetup: "mount",
   mke2fs: "e2fsprogs",
   mount: "mount",
+  nbdkit: "nbdkit",
   nginx: "nginx-light",
   openssl: "openssl",
   pigz: "pigz",
