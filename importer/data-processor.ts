@@ -5,6 +5,7 @@
  */
 import { performance } from "node:perf_hooks";
 import type { Warning } from "../formats/disk-format.ts";
+import { Counters } from "./engine/counters.ts";
 import type { Totals } from "./engine/counters.ts";
 import { openJobPool } from "./engine/job-pool.ts";
 import { ZeroRanges } from "./engine/zero-ranges.ts";
@@ -21,11 +22,14 @@ import { info } from "./steps/info.ts";
 import { resize } from "./steps/resize.ts";
 import { transfer } from "./steps/transfer.ts";
 import type { Target } from "./targets/target.ts";
+import type { Unpacked } from "./unpack/unpack-archive.ts";
 
 /** What a run did. Sizes in bytes. */
 export interface Report {
   readonly wrappers: readonly string[];
+  /** The image's; `tar` where an archive was unpacked. */
   readonly format: string;
+  /** Of an archive the contents of its files. */
   readonly virtualSize: number;
   /** Bytes taken from the source. */
   readonly bytesRead: number;
@@ -82,7 +86,8 @@ export class DataProcessor {
     const { source, virtualSize, pool, counted } = this.#run;
     const phase = this.#phase;
     if (source.file === undefined || pool === undefined || virtualSize === undefined) {
-      return { phase, done: counted?.bytes ?? 0, total: source.size };
+      const { bytes, total } = source.transferred?.() ?? { bytes: counted?.bytes ?? 0, total: source.size };
+      return { phase, done: bytes, total };
     }
     const totals = pool.totals();
     return { phase, done: Math.min(virtualSize, totals.bytesWritten + totals.bytesZeroed), total: virtualSize };
@@ -109,6 +114,7 @@ export class DataProcessor {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
       run.stream?.close();
+      run.unwrapped?.file?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
       if (run.source.file === undefined) run.source.close();
       await Promise.race([
@@ -122,6 +128,7 @@ export class DataProcessor {
       await this.#closeWorkers();
       run.stream?.close();
       await run.unwrapped?.stream?.close();
+      run.unwrapped?.file?.close();
       run.source.close();
     }
   }
@@ -131,7 +138,8 @@ export class DataProcessor {
       const phase = this.#phase;
       const started = performance.now();
       stopIfInterrupted(this.#run);
-      if (this.#run.pool === undefined && phase !== "Info") await this.#begin();
+      const { pool, options } = this.#run;
+      if (pool === undefined && phase !== "Info" && options.unpackInto === undefined) await this.#begin();
       const outcome = await this.#step(phase, started);
       this.#phases.push({ phase, outcome, seconds: (performance.now() - started) / 1000 });
       this.#phase = nextPhase(phase, outcome as never);
@@ -199,20 +207,20 @@ export class DataProcessor {
   }
 
   #report(): Report {
-    const { source, unwrapped, image, target, virtualSize, pool, zeros, stream, counted, digest } = this.#run;
+    const { source, unwrapped, image, target, virtualSize, pool, zeros, stream, counted, digest, unpacked } = this.#run;
     const notes = target.notes.map((message) => ({ code: "TARGET_NOTE", message }));
-    const totals = must(pool, "the pool").totals();
-    const size = must(virtualSize, "the virtual size");
+    const totals = unpacked === undefined ? must(pool, "the pool").totals() : unpackingTotals(unpacked);
+    const size = unpacked?.contentLength ?? must(virtualSize, "the virtual size");
     const bytesWritten = totals.bytesWritten + (zeros?.writtenZeros ?? 0);
     return {
       wrappers: unwrapped?.wrappers ?? [],
-      format: must(image, "the image").format,
+      format: unpacked === undefined ? must(image, "the image").format : "tar",
       virtualSize: size,
-      bytesRead: counted?.bytes ?? totals.bytesRead,
+      bytesRead: source.transferred?.().bytes ?? counted?.bytes ?? totals.bytesRead,
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,
-      resumes: source.resumes?.() ?? 0,
+      resumes: (source.resumes?.() ?? 0) + totals.retries + (unwrapped?.file?.retries ?? 0),
       warnings: [...(source.warnings?.() ?? []), ...warningsOf(this.#run), ...notes],
       phases: this.#phases,
       totals,
@@ -220,6 +228,12 @@ export class DataProcessor {
       digest,
     };
   }
+}
+
+function unpackingTotals({ bytesWritten }: Unpacked): Totals {
+  const counters = new Counters();
+  counters.add("bytesWritten", bytesWritten);
+  return counters.totals();
 }
 
 function whenAborted(signal: AbortSignal): Promise<never> {

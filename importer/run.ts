@@ -14,6 +14,7 @@ import type { SecondReading } from "./second-reading.ts";
 import type { Source } from "./sources/source.ts";
 import type { SpillPlace } from "./spill-file.ts";
 import type { Target } from "./targets/target.ts";
+import type { Unpacked } from "./unpack/unpack-archive.ts";
 import type { Unwrapped } from "./unwrap.ts";
 
 export interface RunOptions {
@@ -47,6 +48,12 @@ export interface RunOptions {
    * @throws TargetError TARGET_TOO_SMALL as soon as it is certain
    */
   readonly checkRoom?: (leastSize: number) => void;
+  /**
+   * Path of a folder that exists: the source is a tar, compressed or not, whose tree is unpacked into it. No disk is made, and
+   * the target is not used: give it `null:`. Format, member, size, verification and digest mean nothing then. After a wrong
+   * checksum the folder is empty; after another failure what was unpacked stays, and the next run replaces it.
+   */
+  readonly unpackInto?: string;
 }
 
 export interface Run {
@@ -72,11 +79,15 @@ export interface Run {
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;
   digest?: string;
+
+  /** Set by Transfer, where there is no disk. */
+  unpacked?: Unpacked;
 }
 
 /** What was odd about the image and its wrappers so far. */
 export function warningsOf(run: Run): readonly Warning[] {
-  return [...(run.unwrapped?.warnings ?? []), ...(run.image?.warnings ?? [])];
+  const { unwrapped, image, unpacked } = run;
+  return [...(unwrapped?.warnings ?? []), ...(image?.warnings ?? []), ...(unpacked?.warnings ?? [])];
 }
 
 /** @throws FormatError FORMAT_INVALID at the first warning, with --strict */

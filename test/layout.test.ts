@@ -25,6 +25,8 @@ const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {
   "importer/steps/info.ts": "test/importer/data-processor.test.ts",
   "importer/steps/resize.ts": "test/importer/data-processor.test.ts",
   "importer/steps/transfer.ts": "test/importer/data-processor.test.ts",
+  "importer/unpack/file-writer.ts": "test/importer/unpack/unpack-archive.test.ts",
+  "importer/unpack/folder-walk.ts": "test/importer/unpack/unpack-archive.test.ts",
   "importer/verify.ts": "test/e2e/results.test.ts",
 };
 

@@ -8,6 +8,8 @@ import type { Run } from "../run.ts";
 import { verifyTarget } from "../verify.ts";
 
 export async function complete(run: Run): Promise<void> {
+  // An archive's checksum was compared, and its tree synced, when it was unpacked.
+  if (run.unpacked !== undefined) return;
   await run.checksummed?.verify();
   // Those of an archive that passed as a stream were not known before.
   refuseWarnings(run);

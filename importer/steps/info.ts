@@ -22,17 +22,18 @@ const SLOTS = 16;
 
 export async function info(run: Run): Promise<Outcome<"Info">> {
   const { options, source } = run;
+  const isTree = options.unpackInto !== undefined;
   const unwrapping: UnwrapOptions = {
     decoders: options.decoders,
     memoryLimit: options.memoryLimit,
-    format: options.format,
+    format: isTree ? undefined : options.format,
     member: options.member,
-    archives: options.archives,
+    archives: options.archives && !isTree,
   };
   const unwrapped = await unwrapSource(source, {
     ...unwrapping,
     // A checksum is over the bytes as they are stored, so they pass as a stream.
-    asOneStream: options.asOneStream === true || options.checksum !== undefined,
+    asOneStream: options.asOneStream === true || options.checksum !== undefined || isTree,
     passing: (stream) => passingStream(run, stream),
   });
   run.unwrapped = unwrapped;
@@ -41,6 +42,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
       remedy: "Whatever was to deliver it has failed.",
     });
   }
+  if (isTree) return "archive";
   if (needsSecondReading(run)) run.secondReading = await openSecondReading(run, unwrapping);
   if (unwrapped.file !== undefined) {
     setImage(run, await driveParser(unwrapped.format.open(unwrapped.file.size), unwrapped.file));
