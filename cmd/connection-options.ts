@@ -45,6 +45,17 @@ export interface Connection {
   readonly warnings: readonly Warning[];
 }
 
+/** What a command will do with a source. */
+export interface SourceUse {
+  /** A digest of the bytes is compared, so it matters less who serves them. */
+  readonly isChecked?: boolean;
+  /** Only its first bytes are looked at. */
+  readonly isForStart?: boolean;
+}
+
+/** Headers, and the first tables of most formats. */
+const START_LENGTH = 256 * 1024;
+
 /** A day; a connection that is silent for longer is none. */
 const MAX_STALL_S = 86_400;
 
@@ -74,11 +85,10 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /**
- * @param name    of the source
- * @param checked a digest of the bytes will be compared, so it matters less who served them
+ * @param name of the source
  * @throws UsageError for a file that was named and cannot be used
  */
-export function connect(name: string, options: ConnectionOptions, io: CommandIo, checked = false): Connection {
+export function connect(name: string, options: ConnectionOptions, io: CommandIo, use: SourceUse = {}): Connection {
   const warnings: Warning[] = [];
   const http: HttpOptions = {
     ...defaultHttpOptions,
@@ -87,7 +97,8 @@ export function connect(name: string, options: ConnectionOptions, io: CommandIo,
     auth: credentials(name, options, io, warnings),
     headers: options.headerFile ?? [],
     stallMs: options.stallTimeout === undefined ? defaultHttpOptions.stallMs : options.stallTimeout * 1000,
-    allowsDowngrade: checked,
+    allowsDowngrade: use.isChecked === true,
+    firstLength: use.isForStart === true ? START_LENGTH : undefined,
     rateLimit: options.limitRate,
   };
   const source = {

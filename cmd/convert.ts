@@ -127,7 +127,7 @@ async function convert(
   const started = performance.now();
   const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
-  const connection = connect(sourceName, options, io, options.checksum !== undefined);
+  const connection = connect(sourceName, options, io, { isChecked: options.checksum !== undefined });
   const source = await openSource(sourceName, connection.source);
   const openNamedTarget = (): Target =>
     openTarget(targetName, {

@@ -59,7 +59,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 }
 
 async function inspect(name: string, options: ConnectionOptions, io: CommandIo): Promise<Inspection> {
-  const connection = connect(name, options, io);
+  const connection = connect(name, options, io, { isForStart: true });
   const source = await openSource(name, connection.source);
   let unwrapped: Unwrapped | undefined;
   try {

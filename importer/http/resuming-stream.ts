@@ -4,6 +4,9 @@
  * One GET decides: its status, length, validator. After a cut the rest is asked for, and only the rest of the same bytes
  * continues (`continuation.ts`); whoever reads does not notice. Where nothing vouches for the file, the last 64 KiB have to
  * come again. What cannot be continued fails with `restart: "from-zero"` in its context.
+ *
+ * Who looks at the start only (`firstLength`) asks for a range of it first, and for more as it is read: what a server sends
+ * ahead would be megabytes. One that serves no ranges is asked for everything.
  */
 import { readFully } from "../../formats/byte-stream.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
@@ -35,6 +38,8 @@ export class ResumingStream implements ByteStream {
   #resumes = 0;
   #isClosed = false;
   #hasEnded = false;
+  /** Bytes of the next range, where not all that is left is asked for at once. */
+  #nextLength: number | undefined;
   readonly #closing = new AbortController();
 
   private constructor(client: HttpClient, place: Place, answer: Answer) {
@@ -43,12 +48,12 @@ export class ResumingStream implements ByteStream {
     this.#body = answer.body;
     this.#headers = answer.headers;
     this.#whole = representationOf(answer.headers, client.pace.now());
-    this.#begin();
+    this.#begin(answer);
   }
 
   /** @throws SourceError */
   static async open(client: HttpClient, place: Place): Promise<ResumingStream> {
-    return new ResumingStream(client, place, await client.get(place, { statuses: [200] }));
+    return new ResumingStream(client, place, await ask(client, place));
   }
 
   /** What the server said; that of the last answer, as long as no byte was read. */
@@ -84,15 +89,16 @@ export class ResumingStream implements ByteStream {
 
   async #read(into: Uint8Array): Promise<number> {
     for (;;) {
-      const failure = await this.#readBody(into);
-      if (typeof failure === "number") return failure;
-      await this.#resume(failure);
+      const outcome = await this.#readBody(into);
+      if (typeof outcome === "number") return outcome;
+      const failure = outcome ?? (await this.#continue());
+      if (failure !== undefined) await this.#resume(failure);
       if (this.#hasEnded) return 0;
     }
   }
 
-  /** Bytes, or 0 at the end, or why there are none. */
-  async #readBody(into: Uint8Array): Promise<number | SourceError> {
+  /** Bytes, or 0 at the end, or why there are none; undefined: the range that was asked for is over, the file is not. */
+  async #readBody(into: Uint8Array): Promise<number | SourceError | undefined> {
     try {
       const answer = this.#body.read(into);
       const count = typeof answer === "number" ? answer : await answer;
@@ -102,6 +108,7 @@ export class ResumingStream implements ByteStream {
         this.#body.close();
         return 0;
       }
+      if (this.#at === this.#until && this.#nextLength !== undefined) return undefined;
       return this.#truncated(undefined);
     } catch (error) {
       return this.#passingFailure(error);
@@ -153,16 +160,16 @@ export class ResumingStream implements ByteStream {
 
   /** Nothing was read: another answer is as good as the first. */
   async #again(): Promise<undefined> {
-    const answer = await this.#client.get(this.#place, { statuses: [200], signal: this.#closing.signal });
+    const answer = await ask(this.#client, this.#place, this.#closing.signal);
     this.#body = answer.body;
     this.#headers = answer.headers;
     this.#whole = representationOf(answer.headers, this.#client.pace.now());
-    this.#begin();
+    this.#begin(answer);
   }
 
   async #continue(): Promise<SourceError | undefined> {
     if (this.#whole.ranges === "none") throw noRanges(this.#place);
-    const range = { start: this.#at - (this.#overlap?.length ?? 0), end: undefined };
+    const range = { start: this.#at - (this.#overlap?.length ?? 0), end: this.#nextEnd() };
     const answer = await this.#client.get(this.#place, {
       headers: rangeHeaders(range, this.#whole),
       statuses: RANGE_STATUSES,
@@ -204,7 +211,33 @@ export class ResumingStream implements ByteStream {
     throw changed(this.#place, `other bytes came before byte ${this.#at}`);
   }
 
-  #begin(): void {
+  #nextEnd(): number | undefined {
+    if (this.#nextLength === undefined || this.#whole.size === undefined) return undefined;
+    const end = Math.min(this.#whole.size, this.#at + this.#nextLength);
+    this.#nextLength *= 2;
+    return end;
+  }
+
+  #begin({ status, headers }: Answer): void {
+    const first = status === 206 ? parseContentRange(headers.get("content-range")) : undefined;
+    this.#until = first?.end;
+    this.#nextLength = first === undefined ? undefined : this.#client.options.firstLength;
+    if (first !== undefined) this.#whole = { ...this.#whole, size: first.total, ranges: "bytes" };
     this.#overlap = this.#whole.validator === undefined ? new Overlap() : undefined;
   }
+}
+
+/** For everything, or for its start where that is enough for now and the server understands. */
+async function ask(client: HttpClient, place: Place, signal?: AbortSignal): Promise<Answer> {
+  const { firstLength } = client.options;
+  const aborted = signal === undefined ? {} : { signal };
+  if (firstLength !== undefined) {
+    const headers = { Range: `bytes=0-${firstLength - 1}` };
+    const answer = await client.get(place, { headers, statuses: [200, 206, 416], ...aborted });
+    const range = parseContentRange(answer.headers.get("content-range"));
+    const isStart = range?.start === 0 && range.total !== undefined && (range.end ?? 0) <= firstLength;
+    if (answer.status === 200 || (answer.status === 206 && isStart)) return answer;
+    answer.body.close();
+  }
+  return await client.get(place, { statuses: [200], ...aborted });
 }

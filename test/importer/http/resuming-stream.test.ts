@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { readFully } from "../../../formats/byte-stream.ts";
 import { Interrupted, SourceError } from "../../../importer/errors.ts";
 import { mayRestart } from "../../../importer/http/failure.ts";
 import { Place } from "../../../importer/http/place.ts";
@@ -252,5 +253,71 @@ describe("ResumingStream", () => {
         assert.equal(await stream.read(new Uint8Array(10)), 0);
       });
     });
+  });
+});
+
+describe("ResumingStream that is read for its start", () => {
+  const firstLength = 100_000;
+
+  /** The first bytes, or all of them. */
+  async function readPart(settings: Partial<ServerSettings>, length = Infinity): Promise<Reading> {
+    return await withServer({ bytes: BYTES, etag: '"one"', ...settings }, async (server) => {
+      return await withClient({ firstLength }, async (client, delays) => {
+        const stream = await ResumingStream.open(client, Place.parse(`${server.origin}/disk`));
+        const head = Buffer.alloc(Math.min(length, 50_000));
+        const bytes = length === Infinity ? await readAll(stream) : head.subarray(0, await readFully(stream, head));
+        stream.close();
+        return { bytes, resumes: stream.resumes, size: stream.representation.size, delays, server };
+      });
+    });
+  }
+
+  const rangesOf = ({ server }: Reading) => server.requests.map(({ headers }) => headers.range?.replace("bytes=", ""));
+
+  it("asks for a range and learns the length of the whole", async () => {
+    const reading = await readPart({}, 1000);
+    assert.ok(reading.bytes.equals(BYTES.subarray(0, 1000)));
+    assert.deepEqual([reading.size, reading.server.served()], [BYTES.length, firstLength]);
+    assert.deepEqual(rangesOf(reading), ["0-99999"]);
+  });
+
+  it("asks for more as it is read, and takes the end of a range for no cut", async () => {
+    for (const etag of ['"one"', undefined]) {
+      const reading = await readPart({ etag });
+      assert.ok(reading.bytes.equals(BYTES));
+      assert.deepEqual([reading.resumes, reading.delays], [0, []]);
+      const overlap = etag === undefined ? 65_536 : 0;
+      const starts = [100_000, 200_000, 400_000, 800_000].map((start) => start - overlap);
+      const ends = [199_999, 399_999, 799_999, 1_000_002];
+      assert.deepEqual(rangesOf(reading), ["0-99999", ...starts.map((start, i) => `${start}-${ends[i]}`)]);
+    }
+  });
+
+  it("continues after a cut in a range", async () => {
+    const reading = await readPart({ misdeed: (number) => (number === 2 ? { cutAfter: 70_000 } : undefined) });
+    assert.ok(reading.bytes.equals(BYTES));
+    assert.deepEqual([reading.resumes, rangesOf(reading)[2]], [1, "170000-369999"]);
+  });
+
+  it("takes everything from a server without ranges, or with its own idea of them", async () => {
+    const wrong = { status: 206, headers: { "content-range": "bytes 5-9/10" } };
+    for (const [misdeed, requests] of [
+      [{ ignoresRange: true }, 1],
+      [{ status: 416 }, 2],
+      [{ status: 206 }, 2],
+      [wrong, 2],
+      [{ headers: { "content-range": "bytes 0-99999/*" } }, 2],
+    ] as const) {
+      const reading = await readPart({
+        misdeed: (_, request) => (request.headers.range === undefined ? undefined : misdeed),
+      });
+      assert.ok(reading.bytes.equals(BYTES));
+      assert.equal(reading.server.requests.length, requests);
+    }
+  });
+
+  it("notices that the file is another one by now", async () => {
+    const misdeed = (number: number) => (number === 2 ? { headers: { etag: '"two"' } } : undefined);
+    await assert.rejects(readPart({ misdeed }), isSource("SOURCE_CHANGED", true, /another file than before/));
   });
 });
