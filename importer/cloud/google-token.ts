@@ -1,9 +1,12 @@
 /**
- * Tokens for Google Cloud Storage: of a credentials file (a service account's JSON, a federation's), else of what this
- * machine offers (gcloud's login, the metadata service).
+ * Tokens for Google Cloud Storage: of a credentials file (a service account's JSON, a login's), else of what this machine
+ * offers (gcloud's login, a federated identity, the metadata service).
  *
  * The token is plain data for worker threads. Each thread asks for a new one shortly before it expires, or once it is refused.
  */
+import fs from "node:fs";
+import type { Agent } from "node:http";
+import type { AuthClient, JWTInput } from "google-auth-library";
 import { SourceError } from "../errors.ts";
 import { Agents } from "../http/agents.ts";
 import type { AgentSettings } from "../http/agents.ts";
@@ -18,13 +21,21 @@ export interface GoogleToken {
   readonly credentialsFile: string | undefined;
 }
 
+interface ClientOptions {
+  readonly scopes: string[];
+  readonly transporterOptions: { readonly agent: (url: URL) => Agent };
+}
+
 const SCOPE = "https://www.googleapis.com/auth/devstorage.read_only";
 
 /** How long before it expires a new one is asked for. */
 const RENEWAL_MS = 3 * 60 * 1000;
 
-/** What the library says where a machine has none, and where one is not Google's. */
-const NONE_FOUND = /^Could not load the default credentials|^Unable to detect a Project Id/;
+/** What the library says where a machine has none. */
+const NONE_FOUND = /^Could not load the default credentials/;
+
+/** A service account's is 2.4 kB. */
+const MAX_FILE_LENGTH = 64 * 1024;
 
 /**
  * Undefined: this machine has none, so one asks as anybody.
@@ -35,15 +46,15 @@ export async function findGoogleToken(
   credentialsFile: string | undefined,
   network: AgentSettings,
 ): Promise<GoogleToken | undefined> {
-  const { GoogleAuth } = await import("google-auth-library");
+  const google = await import("google-auth-library");
   const agents = new Agents(network);
+  const options = { scopes: [SCOPE], transporterOptions: { agent: (url: URL) => agents.for(url) } };
   try {
-    const auth = new GoogleAuth({
-      scopes: [SCOPE],
-      ...(credentialsFile === undefined ? {} : { keyFile: credentialsFile }),
-      clientOptions: { transporterOptions: { agent: (url: URL) => agents.for(url) } },
-    });
-    const client = await auth.getClient();
+    const client =
+      credentialsFile === undefined
+        ? // The project is not needed; without a name for it the library would run gcloud to learn one.
+          await new google.GoogleAuth({ scopes: [SCOPE], projectId: "none", clientOptions: options }).getClient()
+        : clientFor(readJson(credentialsFile), google, options);
     const { token } = await client.getAccessToken();
     if (typeof token !== "string" || token === "") throw new Error("no token");
     return { token, expiresAtMs: client.credentials.expiry_date ?? undefined, credentialsFile };
@@ -53,6 +64,33 @@ export async function findGoogleToken(
   } finally {
     agents.close();
   }
+}
+
+/** By its kind: what else the library would take from a file could have a program run. */
+function clientFor(json: JWTInput, google: typeof import("google-auth-library"), options: ClientOptions): AuthClient {
+  if (json.type === "service_account") {
+    const { client_email: email, private_key: key, private_key_id: keyId } = json;
+    return new google.JWT({ ...options, ...given({ email, key, keyId }) });
+  }
+  if (json.type === "authorized_user") {
+    const { client_id: clientId, client_secret: clientSecret, refresh_token: refreshToken } = json;
+    return new google.UserRefreshClient({ ...options, ...given({ clientId, clientSecret, refreshToken }) });
+  }
+  throw new Error("another kind of credentials");
+}
+
+/** Those that are text. */
+function given(fields: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+function readJson(file: string): JWTInput {
+  if (fs.statSync(file).size > MAX_FILE_LENGTH) throw new Error("too long");
+  const json: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
+  if (typeof json !== "object" || json === null) throw new Error("no object");
+  return json;
 }
 
 export class GoogleAuthorizer implements Authorizer {

@@ -16,6 +16,8 @@ export interface HttpProxy {
 export interface ProxyBehaviour {
   /** `user:password` */
   readonly auth?: string;
+  /** The port on this machine that CONNECT leads to, wherever it asks for. */
+  readonly leadsTo?: number;
   /** Answers CONNECT with this instead. */
   readonly connectAnswer?: string;
   /** Speaks TLS with its clients. */
@@ -56,7 +58,8 @@ export async function withProxy<T>(behaviour: ProxyBehaviour, use: (proxy: HttpP
       return;
     }
     const [host, port] = (request.url ?? "").split(":");
-    const upstream = net.connect(Number(port), host, () => {
+    const { leadsTo } = behaviour;
+    const upstream = net.connect(leadsTo ?? Number(port), leadsTo === undefined ? host : "127.0.0.1", () => {
       client.write("HTTP/1.1 200 Connection Established\r\n\r\n");
       upstream.pipe(client);
       client.pipe(upstream);
