@@ -10,6 +10,9 @@ import { openStandardInput } from "./standard-input.ts";
 /** `scheme://`, of two letters at least; a file name with a colon is written `./name`. */
 const SCHEME = /^([a-z][a-z0-9+.-]+):\/\//i;
 
+/** Of container images; a file of such a name is written `./oci-archive:…`. */
+const IMAGE = /^(?:docker:\/\/|oci-archive:)/i;
+
 /** What an http(s) URL may lead to: a file, or an object or image behind a service's own protocol. */
 export const URL_KINDS = ["http", "s3", "gcs", "registry"] as const;
 
@@ -28,6 +31,8 @@ export interface SourceOptions {
   readonly region?: string | undefined;
   /** Which of a container image's to take, as its index names it. */
   readonly architecture?: string | undefined;
+  /** Which file of a container image, which blob of an artifact. */
+  readonly member?: string | undefined;
 }
 
 export function isHttpUrl(name: string): boolean {
@@ -37,15 +42,15 @@ export function isHttpUrl(name: string): boolean {
 /** @throws UsageError for a scheme nobody knows; SourceError, FormatError as the source says */
 export async function openSource(name: string, options: SourceOptions): Promise<Source> {
   if (name === "-") return openStandardInput();
+  const kind = options.kind ?? "http";
+  if (IMAGE.test(name) || (isHttpUrl(name) && kind === "registry")) return await openImage(name, options);
   const scheme = SCHEME.exec(name)?.[1]?.toLowerCase();
   if (scheme === undefined) return openFile(name);
-  const kind = options.kind ?? "http";
   if (scheme === "s3" || (isHttpUrl(name) && kind === "s3")) return await openS3Object(name, options);
   if (scheme === "gs" || (isHttpUrl(name) && kind === "gcs")) return await openGcsObject(name, options);
-  if (isHttpUrl(name) && kind === "http") return await openUrl(name, options);
-  if (isHttpUrl(name)) throw new UsageError(`sources of the kind ${kind} are not supported`);
+  if (isHttpUrl(name)) return await openUrl(name, options);
   throw new UsageError(
-    `sources of the kind ${scheme}:// are not supported; a path, -, http(s)://, s3:// and gs:// are`,
+    `sources of the kind ${scheme}:// are not supported; a path, -, http(s)://, s3://, gs:// and docker:// are`,
   );
 }
 
@@ -64,4 +69,9 @@ async function openS3Object(name: string, options: SourceOptions): Promise<Sourc
 async function openGcsObject(name: string, options: SourceOptions): Promise<Source> {
   const { openGcs } = await import("./gcs.ts");
   return await openGcs(name, { ...options, allowsPages: options.formatNamed });
+}
+
+async function openImage(name: string, options: SourceOptions): Promise<Source> {
+  const { openContainerImage } = await import("./container-image.ts");
+  return await openContainerImage(name, options);
 }
