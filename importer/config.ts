@@ -159,6 +159,11 @@ export function refuseContentType({ source, contentType }: WorkerConfig): void {
   throw new UsageError(`content type "${contentType.slice(0, 100)}" is not supported by the source ${source}`);
 }
 
+/** Whether a tar is to be unpacked. The sources that do not ask for the content type take theirs for a disk. */
+export function unpacksArchive({ source, contentType, nodePull }: WorkerConfig): boolean {
+  return contentType === "archive" && source === "http" && !nodePull;
+}
+
 /** @throws UsageError with the whole text of the termination message */
 export function requireSource({ source, contentType }: WorkerConfig): SourceKind {
   const kind = SOURCE_KINDS.find((known) => known === source);

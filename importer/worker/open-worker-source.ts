@@ -4,7 +4,6 @@
 import type { DecodeOptions } from "../../formats/codecs/codec.ts";
 import { requireChecksum, requireEndpoint } from "../config.ts";
 import type { Environment, SourceKind, WorkerConfig } from "../config.ts";
-import { UsageError } from "../errors.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { plainText } from "../http/redact.ts";
 import { labelsFromEnvironment } from "../labels.ts";
@@ -56,7 +55,7 @@ export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorke
     case "imageio":
       return await openOvirt(endpoint, bare, options);
     case "vddk":
-      throw new UsageError("the source vddk is not supported");
+      return await openVmware(options);
   }
 }
 
@@ -99,8 +98,8 @@ async function openGoogleBucket(
 async function openImage(name: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
   const { openContainerImage } = await import("../sources/container-image.ts");
   const { config, env, decoding } = options;
-  const { architecture, insecureTls: insecure } = config;
-  const source = await openContainerImage(name, { http, architecture, insecure, env, decoding });
+  const { architecture, insecureTls: insecure, secretKey: pullSecret } = config;
+  const source = await openContainerImage(name, { http, pullSecret, architecture, insecure, env, decoding });
   return { source, labels: () => Promise.resolve(labelsFromEnvironment(source.environment)) };
 }
 
@@ -109,4 +108,10 @@ async function openOvirt(endpoint: string, http: HttpOptions, options: OpenWorke
   const { signal, config } = options;
   const { accessKey: user = "", secretKey: password = "", diskId = "", checkpoint } = config;
   return { source: await openImageio({ http, endpoint, user, password, diskId, checkpoint, signal }) };
+}
+
+async function openVmware({ config, env }: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { openVddk } = await import("../sources/vddk.ts");
+  const { uuid = "", backingFile = "", checkpoint } = config;
+  return { source: await openVddk({ uuid, backingFile, checkpoint, arch: process.arch, searchPath: env["PATH"] }) };
 }

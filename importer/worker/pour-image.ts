@@ -3,7 +3,7 @@
  * the log tells of it.
  */
 import type { DecoderChoice } from "../../formats/codecs/codec.ts";
-import { requireChecksum } from "../config.ts";
+import { requireChecksum, unpacksArchive } from "../config.ts";
 import type { WorkerConfig } from "../config.ts";
 import { ImportAttempts } from "../attempts.ts";
 import type { Report } from "../data-processor.ts";
@@ -70,6 +70,7 @@ function runOptions(source: Source, { config, volume, paths, engine, log }: Pour
     verify: false,
     digest: false,
     strict: false,
+    unpackInto: unpacksArchive(config) ? paths.data : undefined,
     spillFolder: () => openSpill({ paths, kind: volume.kind, diskSize: () => diskSize, storedSize: source.size, log }),
   };
 }
@@ -82,7 +83,7 @@ export function logReport(report: Report, source: Source, config: WorkerConfig, 
   if (checksum !== undefined) log.info(contractLines.checksumPassed(checksum.algorithm, checksum.hex));
   const { wrappers, format, virtualSize, bytesRead, bytesWritten, bytesZeroed, spilledBytes, phases } = report;
   for (const { phase, outcome, seconds } of phases) log.detail(2, "phase finished", { phase, outcome, seconds });
-  log.info("the disk is on its volume", {
+  log.info(unpacksArchive(config) ? "the archive is unpacked" : "the disk is on its volume", {
     source: source.name,
     wrappers,
     format,

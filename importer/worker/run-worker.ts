@@ -5,7 +5,14 @@
  * every failure has its message. Nothing here ends the process, and nothing reads it but through its parameters.
  */
 import { FormatError } from "../../formats/errors.ts";
-import { hasOwnController, readConfig, refuseContentType, requireSource, secretsOf } from "../config.ts";
+import {
+  hasOwnController,
+  readConfig,
+  refuseContentType,
+  requireSource,
+  secretsOf,
+  unpacksArchive,
+} from "../config.ts";
 import type { Environment, WorkerConfig } from "../config.ts";
 import type { ImportAttempts } from "../attempts.ts";
 import type { FailureSite, Stage } from "../failure-text.ts";
@@ -149,7 +156,7 @@ class Attempt {
     const { paths, log } = this.#worker;
     // A folder that cannot be written is worth a message to whoever looks at the pod, unlike one that is not there.
     this.#stage = "choice";
-    const keepsDisk = config.contentType === "archive" || config.checkpoint.previous !== undefined;
+    const keepsDisk = unpacksArchive(config) || config.checkpoint.previous !== undefined;
     for (const path of removeLeftovers(paths, keepsDisk)) log.info("removed what an earlier attempt left", { path });
     this.#stage = "start-up";
   }
@@ -160,7 +167,7 @@ class Attempt {
     const size = blankDiskSize(volume, config.preallocation, config.imageSize);
     if (volume.kind === "block" && size === 0) return blankEnding("block", false);
     await makeBlankDisk(openWorkerTarget(volume.kind, paths, config), size, signal);
-    this.#sync(volume);
+    this.#sync(volume, config);
     return blankEnding(volume.kind, config.preallocation);
   }
 
@@ -172,9 +179,9 @@ class Attempt {
     const opening = openWorkerSource(kind, { config, servedName, env, decoding, signal, log });
     const opened = await orInterrupted(opening, signal, ({ source }) => source.close());
     await this.#pour(opened.source, volume, config);
-    this.#sync(volume);
+    this.#sync(volume, config);
     const labels = await askLabels(opened.labels, log);
-    return successEnding({ preallocationApplied: config.preallocation, labels });
+    return successEnding({ preallocationApplied: config.preallocation && !unpacksArchive(config), labels });
   }
 
   async #pour(source: Source, volume: Volume, config: WorkerConfig): Promise<void> {
@@ -197,14 +204,15 @@ class Attempt {
     if (failure !== undefined) this.#worker.log.error("the done file cannot be made", failure, { path: doneFile });
   }
 
-  #sync(volume: Volume): void {
+  #sync({ kind }: Volume, config: WorkerConfig): void {
     const { paths, log } = this.#worker;
     this.#stage = "Complete";
-    syncDisk(diskPath(volume.kind, paths), log);
+    syncDisk(diskPath(kind, paths, config), log);
   }
 
   #site(error: unknown): FailureSite {
-    const { source = "", contentType = "", endpoint = "" } = this.#config ?? {};
+    const { source = "", endpoint = "" } = this.#config ?? {};
+    const contentType = this.#config !== undefined && unpacksArchive(this.#config) ? "archive" : "kubevirt";
     // The first bytes of a web page are looked at as soon as there is a connection.
     const stage = this.#stage === "connect" && error instanceof FormatError ? "Info" : this.#stage;
     return { stage, source, contentType, endpoint };
