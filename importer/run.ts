@@ -53,7 +53,7 @@ export interface RunOptions {
    * the target is not used: give it `null:`. Format, member, size, verification and digest mean nothing then. After a wrong
    * checksum the folder is empty; after another failure what was unpacked stays, and the next run replaces it.
    */
-  readonly unpackInto?: string;
+  readonly unpackInto?: string | undefined;
 }
 
 export interface Run {
