@@ -5,7 +5,6 @@
  * corrected once. Without credentials the object is asked for as anybody.
  */
 import { findAwsCredentials } from "../cloud/aws-credentials.ts";
-import type { AwsCredentials } from "../cloud/aws-credentials.ts";
 import type { AwsSigning } from "../cloud/aws-authorizer.ts";
 import { MAX_ANSWER_LENGTH, readS3Answer, s3Failure } from "../cloud/s3-answer.ts";
 import type { S3Answer } from "../cloud/s3-answer.ts";
@@ -20,11 +19,17 @@ import { Place } from "../http/place.ts";
 import { openHttp } from "./http.ts";
 import type { HttpSource } from "./http.ts";
 
+export interface S3Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
 export interface OpenS3Options {
   /** Its `auth` is not used. */
   readonly http: HttpOptions;
   /** Undefined: the environment's, a profile's, a role's; where there are none, nobody's. */
-  readonly credentials?: Pick<AwsCredentials, "accessKeyId" | "secretAccessKey" | "sessionToken"> | undefined;
+  readonly credentials?: S3Keys | undefined;
   /** Over the one that the address or the environment names. */
   readonly region?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
