@@ -1,8 +1,8 @@
 /**
- * A forwarding proxy: absolute URLs for http, CONNECT for https. It asks for a password if one is set.
+ * A forwarding proxy that can be made to lie: absolute URLs for http, CONNECT for https. What a good proxy does is asked of
+ * squid (squid.ts).
  */
 import http from "node:http";
-import https from "node:https";
 import net from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 
@@ -20,8 +20,6 @@ export interface ProxyBehaviour {
   readonly leadsTo?: number;
   /** Answers CONNECT with this instead. */
   readonly connectAnswer?: string;
-  /** Speaks TLS with its clients. */
-  readonly tls?: { readonly key: string; readonly cert: string };
 }
 
 export async function withProxy<T>(behaviour: ProxyBehaviour, use: (proxy: HttpProxy) => Promise<T>): Promise<T> {
@@ -47,7 +45,7 @@ export async function withProxy<T>(behaviour: ProxyBehaviour, use: (proxy: HttpP
       answer.pipe(response);
     });
   };
-  const server = behaviour.tls === undefined ? http.createServer(forward) : https.createServer(behaviour.tls, forward);
+  const server = http.createServer(forward);
   server.on("connect", (request: http.IncomingMessage, client: Socket) => {
     if (!mayPass(request)) {
       client.end("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n");

@@ -122,13 +122,6 @@ describe("TLS", { skip }, () => {
 const HOST = "0.0.0.0";
 
 describe("a proxy", { skip }, () => {
-  it("forwards http, under our name", async () => {
-    const { body, proxy } = await get({ host: HOST, options: through(({ host }) => `http://${host}`) });
-    assert.equal(body, "the image");
-    assert.match(proxy.requests[0]?.line ?? "", /^GET http:\/\/0\.0\.0\.0:\d+\/disk\?sig=secret$/);
-    assert.equal(proxy.requests[0]?.headers["user-agent"], "decant");
-  });
-
   it("tunnels https, verified to its end", async () => {
     const setup = { host: HOST, options: through(({ host }) => host) };
     await assert.rejects(get({ ...setup, names: ["IP:0.0.0.0"] }), fails("SOURCE_TLS", /was refused/));
@@ -157,60 +150,6 @@ describe("a proxy", { skip }, () => {
               assert.equal(server.requests[0]?.headers["proxy-authorization"], undefined);
             },
           );
-        });
-      });
-    });
-  });
-
-  it("is told user and password, and names who asks for them", async () => {
-    const { body } = await get({
-      host: HOST,
-      proxy: { auth: "me:secret" },
-      options: through(({ host }) => `http://me:secret@${host}`),
-    });
-    assert.equal(body, "the image");
-    for (const names of [undefined, ["IP:0.0.0.0"]]) {
-      const tls = names === undefined ? {} : { names, trusted: true };
-      const refused = get({
-        host: HOST,
-        ...tls,
-        proxy: { auth: "me:secret" },
-        options: through(({ host }) => `http://me:wrong@${host}`),
-      });
-      await assert.rejects(
-        refused,
-        fails("SOURCE_DENIED", /407 Proxy Authentication Required\. Put user and password/),
-      );
-    }
-  });
-
-  it("is verified itself where it speaks TLS", async () => {
-    await withTemporaryFolder(async (folder) => {
-      const authority = makeAuthority(folder);
-      fs.mkdirSync(path.join(folder, "trusted"));
-      fs.writeFileSync(path.join(folder, "trusted", "ca.crt"), authority.certificate);
-      await withServer({ bytes: BYTES, tls: authority.issue("IP:0.0.0.0") }, async (server) => {
-        await withServer({ bytes: BYTES }, async (plain) => {
-          await withProxy({ auth: "a:b", tls: authority.issue("IP:127.0.0.1") }, async ({ host, requests }) => {
-            const proxies = { http: `https://a:b@${host}`, https: `https://a:b@${host}`, except: "" };
-            const places = [server, plain].map(({ origin }) => `${origin.replace("127.0.0.1", HOST)}/disk`);
-            for (const url of places) {
-              await withClient(
-                { proxies, trust: { folders: [path.join(folder, "trusted")], insecure: false } },
-                async (client) => {
-                  const answer = await client.get(Place.parse(url), { statuses: [200] });
-                  assert.equal((await readAll(answer.body)).toString(), "the image");
-                },
-              );
-              await withClient({ proxies }, async (client) => {
-                await assert.rejects(
-                  client.get(Place.parse(url), { statuses: [200] }),
-                  fails("SOURCE_TLS", /was refused/),
-                );
-              });
-            }
-            assert.equal(requests.length, 2);
-          });
         });
       });
     });
