@@ -9,10 +9,13 @@ import type { DecodeOptions } from "../../formats/codecs/codec.ts";
 import { DEFAULT_MEMORY_LIMIT } from "../../formats/codecs/codec.ts";
 import type { ByteStream } from "../../formats/byte-stream.ts";
 import { FormatError } from "../../formats/errors.ts";
+import { quoted } from "../../formats/archives/shown-names.ts";
 import { CountedStream } from "../counted-stream.ts";
+import { SourceError } from "../errors.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { chooseBlob, isArtifact } from "../oci/artifact.ts";
 import { checkArchitecture, choosePlatform, goArchitecture } from "../oci/choose-platform.ts";
+import { findLogin, isDockerConfig } from "../oci/docker-config.ts";
 import { findDisk } from "../oci/find-disk.ts";
 import { MAX_CONFIG_LENGTH, NO_CONFIG, parseImageConfig, refuseBootc } from "../oci/image-config.ts";
 import type { ImageConfig } from "../oci/image-config.ts";
@@ -21,7 +24,7 @@ import { Layer } from "../oci/layer.ts";
 import type { Descriptor, ImageManifest } from "../oci/manifest.ts";
 import { OciArchive } from "../oci/oci-archive.ts";
 import { parseImageReference } from "../oci/reference.ts";
-import type { ImageReference } from "../oci/reference.ts";
+import type { ImageReference, RegistryReference } from "../oci/reference.ts";
 import { RegistryStore } from "../oci/registry-store.ts";
 import { storedLogin } from "../oci/stored-login.ts";
 import type { RegistryLogin } from "../oci/token-auth.ts";
@@ -33,6 +36,8 @@ export interface ContainerImageOptions {
   readonly http: HttpOptions;
   /** Undefined: those of `http`, else what the files that `env` leads to say. */
   readonly login?: RegistryLogin | undefined;
+  /** A secret that may be the text of a pull secret (`.dockerconfigjson`): then the credentials in it are taken. */
+  readonly pullSecret?: string | undefined;
   /** In Go's words (`amd64`); undefined: this machine's, and any where there is no choice. */
   readonly architecture?: string | undefined;
   /** Certificates are not verified, and plain http will do; by default what `http` says. */
@@ -73,9 +78,25 @@ export async function openContainerImage(text: string, options: ContainerImageOp
 async function openStore(reference: ImageReference, options: ContainerImageOptions): Promise<ImageStore> {
   if (reference.kind === "archive") return OciArchive.open(reference);
   const { http, env, insecure = http.trust.insecure } = options;
-  const given =
-    options.login ?? (http.auth?.kind === "basic" ? { ...http.auth, kind: "password" as const } : undefined);
-  return await RegistryStore.open(reference, { http, login: given ?? (await storedLogin(reference, env)), insecure });
+  const login = givenLogin(reference, options) ?? (await storedLogin(reference, env));
+  return await RegistryStore.open(reference, { http, login, insecure });
+}
+
+function givenLogin(reference: RegistryReference, options: ContainerImageOptions): RegistryLogin | undefined {
+  const { http, login, pullSecret } = options;
+  if (login !== undefined) return login;
+  const auth = http.auth?.kind === "basic" ? http.auth : undefined;
+  const config = [pullSecret, auth?.password].find((text) => text !== undefined && isDockerConfig(text));
+  if (config === undefined) return auth === undefined ? undefined : { ...auth, kind: "password" };
+  const finding = findLogin(config, reference, "the pull secret");
+  if (finding === undefined || "login" in finding) return finding?.login;
+  throw new SourceError(
+    "SOURCE_DENIED",
+    `the pull secret leaves the password to the program ${quoted(finding.helper)}`,
+    {
+      remedy: "Make a secret that holds the password itself, with kubectl create secret docker-registry for instance.",
+    },
+  );
 }
 
 async function chooseManifest(store: ImageStore, options: ContainerImageOptions): Promise<ImageManifest> {
