@@ -2,8 +2,10 @@
  * A file that is read in ranges over HTTP, each range by a request of its own. The client is loaded with the first read: a
  * local conversion never pays for it.
  */
+import type { DirectRanges } from "./http/direct-ranges.ts";
 import type { HttpClient } from "./http/http-client.ts";
 import type { RangeReader } from "./http/range-reader.ts";
+import { Interrupted } from "./errors.ts";
 import type { RandomAccess, ReadSpec } from "./random-access.ts";
 import type { RemoteRanges } from "./sources/source.ts";
 
@@ -13,6 +15,8 @@ export class RemoteFile implements RandomAccess {
   readonly #ranges: RemoteRanges;
   readonly #closing = new AbortController();
   #reader: Promise<RangeReader> | undefined;
+  #direct: Promise<DirectRanges | undefined> | undefined;
+  #cuts = 0;
   #client: HttpClient | undefined;
   #opened: RangeReader | undefined;
 
@@ -25,19 +29,35 @@ export class RemoteFile implements RandomAccess {
   async readAt(into: Uint8Array, offset: number): Promise<number> {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     if (wanted === 0) return 0;
-    this.#reader ??= this.#open();
-    const reader = await this.#reader;
-    await reader.readInto(into.subarray(0, wanted), offset, this.#closing.signal);
+    this.#direct ??= this.#openDirect();
+    const direct = await this.#direct;
+    const done = (await direct?.read(into.subarray(0, wanted), offset)) ?? 0;
+    if (done > 0 && done < wanted) this.#cuts += 1;
+    if (done < wanted) await this.#readRest(into.subarray(done, wanted), offset + done);
     return wanted;
   }
 
   get retries(): number {
-    return this.#opened?.retries ?? 0;
+    return this.#cuts + (this.#opened?.retries ?? 0);
   }
 
   close(): void {
     this.#closing.abort();
+    void this.#direct?.then((direct) => direct?.close());
     this.#client?.close();
+  }
+
+  /** By the client that knows what else a server may answer, and says what is wrong. */
+  async #readRest(into: Uint8Array, offset: number): Promise<void> {
+    if (this.#closing.signal.aborted) throw new Interrupted();
+    this.#reader ??= this.#open();
+    const reader = await this.#reader;
+    await reader.readInto(into, offset, this.#closing.signal);
+  }
+
+  async #openDirect(): Promise<DirectRanges | undefined> {
+    const { DirectRanges } = await import("./http/direct-ranges.ts");
+    return DirectRanges.open(this.#ranges.http, this.#ranges.spec);
   }
 
   async #open(): Promise<RangeReader> {

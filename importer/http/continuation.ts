@@ -35,7 +35,7 @@ export function rangeHeaders(
  *         SOURCE_UNAVAILABLE if it serves another one
  */
 export function checkRangeAnswer(
-  answer: Answer,
+  answer: Pick<Answer, "status" | "headers">,
   range: { readonly start: number; readonly end: number | undefined },
   whole: Representation,
   place: Place,

@@ -5,12 +5,11 @@
  * that breaks off is decided by those who read it (`resuming-stream.ts`, `range-reader.ts`). The options are plain data: each
  * worker thread makes its own client from them.
  */
-import { validateHeaderName, validateHeaderValue } from "node:http";
 import type { Readable } from "node:stream";
 import fetch from "node-fetch";
 import { Interrupted, UsageError } from "../errors.ts";
 import { Agents } from "./agents.ts";
-import { authorizerFor, basicAuthorizer } from "./authorization.ts";
+import { authorizerFor } from "./authorization.ts";
 import type { Authorizer, Method } from "./authorization.ts";
 import { BodyReader } from "./body-reader.ts";
 import type { Throttle } from "./body-reader.ts";
@@ -24,6 +23,7 @@ import { book, pieceLength } from "./rate-limit.ts";
 import { isRedirect, nextHop } from "./redirects.ts";
 import type { Hop } from "./redirects.ts";
 import type { AnswerHeaders } from "./representation.ts";
+import { checkHeaders, requestHeaders } from "./request-headers.ts";
 import { MAX_ATTEMPTS, retryDelayMs } from "./retry-delay.ts";
 import { StallWatch } from "./stall.ts";
 
@@ -75,7 +75,7 @@ export class HttpClient {
     this.#authorizer = authorizer;
     this.#agents = new Agents(options);
     this.#throttle = throttleOf(options, pace);
-    for (const [name, value] of options.headers) checkHeader(name, value.trim());
+    checkHeaders(options);
   }
 
   /** What was left out of the certificates. Complete once a request was made. */
@@ -162,7 +162,7 @@ export class HttpClient {
   }
 
   async #ask(place: Place, hop: Hop, request: SendRequest, signal: AbortSignal): Promise<Answer | Failure> {
-    const headers = await this.#headers(place, hop, request);
+    const headers = await requestHeaders({ options: this.options, authorizer: this.#authorizer }, place, hop, request);
     const watch = new StallWatch(this.options.stallMs, signal);
     watch.start();
     try {
@@ -186,26 +186,6 @@ export class HttpClient {
       return stalled ? stallFailure(place, limitMs) : connectionFailure(error, place);
     }
   }
-
-  /** Those of the user and of the request itself win over ours. */
-  async #headers(place: Place, hop: Hop, request: SendRequest): Promise<[string, string][]> {
-    const own: [string, string][] = [
-      ["User-Agent", this.options.userAgent],
-      ["Accept", "*/*"],
-      // Bytes as they are stored: those that are counted, hashed and asked for by range.
-      ["Accept-Encoding", "identity"],
-    ];
-    const asked = Object.entries(request.headers ?? {});
-    if (!hop.isTrusted) return merged(own, asked);
-    const extra = this.options.headers.map(([name, value]): [string, string] => [name, value.trim()]);
-    const unsigned = merged(own, [...extra, ...asked]);
-    const authorizer = place.auth === undefined ? this.#authorizer : basicAuthorizer(place.auth);
-    const auth = await authorizer.headers({ method: request.method, url: hop.url, headers: unsigned });
-    return merged(
-      auth.map(([name, value]): [string, string] => [name, value]),
-      unsigned,
-    );
-  }
 }
 
 function throttleOf({ rateLimit }: HttpOptions, pace: Pace): Throttle | undefined {
@@ -214,20 +194,4 @@ function throttleOf({ rateLimit }: HttpOptions, pace: Pace): Throttle | undefine
     pieceLength: pieceLength(rateLimit),
     taken: (bytes, signal) => pace.delay(book(rateLimit, bytes, pace.ticks()), signal),
   };
-}
-
-/** All of `over`, and of `under` those with other names. */
-function merged(under: readonly [string, string][], over: readonly [string, string][]): [string, string][] {
-  const named = new Set(over.map(([name]) => name.toLowerCase()));
-  return [...under.filter(([name]) => !named.has(name.toLowerCase())), ...over];
-}
-
-function checkHeader(name: string, value: string): void {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-  } catch {
-    // Neither name nor value is shown: a header without its colon is all name, and the secret is in it.
-    throw new UsageError("an extra header has a name or a value that HTTP does not allow");
-  }
 }
