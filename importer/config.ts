@@ -68,6 +68,8 @@ export interface WorkerConfig {
     readonly previous: string | undefined;
     readonly final: string | undefined;
   };
+  /** Where an nbdkit serves a VMware disk. */
+  readonly nbdkitSocket: string | undefined;
   /** How long no byte may come. */
   readonly stallMs: number;
   /** Our own controller listens: terminal errors are told apart from those worth a restart. */
@@ -142,6 +144,7 @@ export function readConfig(env: Environment, secretHeaders: readonly string[] = 
       previous: given("IMPORTER_PREVIOUS_CHECKPOINT"),
       final: given("IMPORTER_FINAL_CHECKPOINT"),
     }),
+    nbdkitSocket: given("DECANT_NBDKIT_SOCKET"),
     stallMs: readStallSeconds(text("DECANT_STALL_SECONDS")) * 1000,
     ownController: hasOwnController(env),
   };

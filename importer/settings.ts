@@ -73,6 +73,7 @@ export const settings = {
     meaning: "how long no byte may come before a connection is given up and made again",
     default: "60",
   },
+  DECANT_NBDKIT_SOCKET: { meaning: "vddk: where an nbdkit of yours serves the disk, a Unix socket", default: "none" },
   DECANT_DATA_DIR: { meaning: "for other runtimes: folder of the filesystem volume", default: "/data" },
   DECANT_BLOCK_DEVICE: { meaning: "for other runtimes: the block volume", default: "/dev/cdi-block-volume" },
   DECANT_SCRATCH_DIR: { meaning: "for other runtimes: folder of the scratch volume", default: "/scratch" },

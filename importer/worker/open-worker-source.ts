@@ -110,8 +110,9 @@ async function openOvirt(endpoint: string, http: HttpOptions, options: OpenWorke
   return { source: await openImageio({ http, endpoint, user, password, diskId, checkpoint, signal }) };
 }
 
-async function openVmware({ config, env }: OpenWorkerSourceOptions): Promise<WorkerSource> {
+async function openVmware({ config, env, signal }: OpenWorkerSourceOptions): Promise<WorkerSource> {
   const { openVddk } = await import("../sources/vddk.ts");
-  const { uuid = "", backingFile = "", checkpoint } = config;
-  return { source: await openVddk({ uuid, backingFile, checkpoint, arch: process.arch, searchPath: env["PATH"] }) };
+  const { uuid = "", backingFile = "", checkpoint, nbdkitSocket: socket, stallMs } = config;
+  const machine = { arch: process.arch, searchPath: env["PATH"] };
+  return { source: await openVddk({ uuid, backingFile, checkpoint, socket, stallMs, signal, ...machine }) };
 }

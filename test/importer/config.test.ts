@@ -58,6 +58,7 @@ describe("readConfig", () => {
       backingFile: nothing,
       thumbprint: nothing,
       checkpoint: { current: nothing, previous: nothing, final: nothing },
+      nbdkitSocket: undefined,
       stallMs: 60_000,
       ownController: false,
     });
@@ -97,6 +98,7 @@ describe("readConfig", () => {
         IMPORTER_CURRENT_CHECKPOINT: "now",
         IMPORTER_PREVIOUS_CHECKPOINT: "before",
         IMPORTER_FINAL_CHECKPOINT: "true",
+        DECANT_NBDKIT_SOCKET: "/nbd/vddk.sock",
         DECANT_STALL_SECONDS: "12.5",
         DECANT_CONTROLLER: "1",
       },
@@ -133,6 +135,7 @@ describe("readConfig", () => {
       backingFile: "[store] disk.vmdk",
       thumbprint: "AA:BB",
       checkpoint: { current: "now", previous: "before", final: "true" },
+      nbdkitSocket: "/nbd/vddk.sock",
       stallMs: 12_500,
       ownController: true,
     });

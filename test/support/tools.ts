@@ -25,6 +25,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "qemu-img": "qemu-utils",
   "qemu-io": "qemu-utils",
   "qemu-nbd": "qemu-utils",
+  "qemu-nbd": "qemu-utils",
   script: "bsdutils",
   squid: "squid",
   strace: "strace",
