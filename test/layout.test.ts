@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import { goProgramsNamedIn, listedPrograms } from "./support/go-programs.ts";
 import { listedTools } from "./support/tools.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
@@ -107,6 +108,12 @@ describe("layout", () => {
     const text = tests.map(read).join("\n");
     const unused = listedTools().filter((tool) => !text.includes(`"${tool}"`));
     assert.deepEqual(unused, [], list("are listed in test/support/tools.ts and used nowhere", unused));
+  });
+
+  it("every program that npm test builds is used by a test", () => {
+    const used = sources("test/**/*.test.ts").flatMap((file) => goProgramsNamedIn(read(file)));
+    const unused = listedPrograms().filter((name) => !used.includes(name));
+    assert.deepEqual(unused, [], list("are listed in test/support/go-programs.ts and used nowhere", unused));
   });
 });
 

@@ -79,7 +79,7 @@ function bringTools(files: readonly string[]): boolean {
 async function buildPrograms(files: readonly string[]): Promise<boolean> {
   try {
     for (const name of new Set(files.flatMap((file) => goProgramsNamedIn(readFileSync(file, "utf8"))))) {
-      const { skip } = await goProgram(name);
+      const { skip } = await goProgram(name, () => console.error(`building ${name}; the first time takes minutes`));
       if (skip !== false) console.error(`tests are skipped: ${skip}`);
     }
     return true;

@@ -29,7 +29,7 @@ const ARCHIVES: Readonly<Record<string, { readonly arch: string; readonly sha256
 };
 const DEFAULT_PROXY = "https://proxy.golang.org";
 const DOWNLOAD_TIMEOUT_MS = 5 * 60 * 1000;
-const BUILD_TIMEOUT_MS = 15 * 60 * 1000;
+const BUILD_TIMEOUT_MS = 30 * 60 * 1000;
 
 const FOLDER = path.join(process.env["XDG_CACHE_HOME"] ?? path.join(os.homedir(), ".cache"), "decant-tests", "go");
 
@@ -51,14 +51,17 @@ export async function goToolchain(): Promise<Program> {
 
 /**
  * A program of PROGRAMS, built if it is not there yet.
+ * @param announce called before it is built
  * @throws Error instead of a reason to skip with CI=true, and always for a name that PROGRAMS does not list
  */
-export async function goProgram(name: string): Promise<Program> {
+export async function goProgram(name: string, announce: () => void = () => undefined): Promise<Program> {
   const source = PROGRAMS[name];
   if (source === undefined) throw new Error(`test/support/go-programs.ts does not list ${name}`);
   return await orSkip(`needs ${name}`, async () => {
     const program = path.join(FOLDER, `${name}-${source.slice(source.lastIndexOf("@") + 1)}`);
-    if (!fs.existsSync(program)) await install(await findGo(), source, program);
+    if (fs.existsSync(program)) return program;
+    announce();
+    await install(await findGo(), source, program);
     return program;
   });
 }

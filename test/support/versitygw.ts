@@ -16,7 +16,7 @@ export interface S3Service {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly region: string;
   /** Puts an object, or with a query what else a bucket has. */
-  put(path: string, body: Uint8Array | string, query?: Readonly<Record<string, string>>): Promise<void>;
+  readonly put: (path: string, body: Uint8Array | string, query?: Readonly<Record<string, string>>) => Promise<void>;
   /** The statuses that it has answered with. */
   readonly statuses: () => number[];
 }

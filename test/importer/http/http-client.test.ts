@@ -115,6 +115,17 @@ describe("HttpClient", () => {
     });
   });
 
+  it("does not follow a redirect that is asked for as an answer", async () => {
+    await withServer({ bytes: Buffer.alloc(1), misdeed: () => redirect("/elsewhere", 301) }, async (server) => {
+      await withClient({}, async (client) => {
+        const answer = await client.get(Place.parse(`${server.origin}/a`), { statuses: [200, 301] });
+        answer.body.close();
+        assert.equal(answer.status, 301);
+        assert.equal(server.requests.length, 1);
+      });
+    });
+  });
+
   it("takes secrets along on the same origin", async () => {
     const { requests } = await get("/a/b", (path) => (path === "/a/b" ? redirect("../c") : undefined), {
       headers: [["X-Token", "secret"]],

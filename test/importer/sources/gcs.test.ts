@@ -16,6 +16,7 @@ import { baseDisk } from "../../support/base-disk.ts";
 import { withFakeGcs } from "../../support/fake-gcs.ts";
 import { goProgram } from "../../support/go-programs.ts";
 import { withGoogleAccount } from "../../support/google-account.ts";
+import type { GoogleAccount } from "../../support/google-account.ts";
 import { readAll } from "../../support/http-client.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -143,9 +144,8 @@ describe("source: GCS", () => {
 });
 
 describe("source: GCS, as somebody", { skip: requireTools("openssl") }, () => {
-  const withAccount = async (
-    use: (account: { readonly file: string; readonly http: OpenGcsOptions["http"]; asked(): number }) => Promise<void>,
-  ): Promise<void> => await withTemporaryFolder(async (folder) => await withGoogleAccount(folder, use));
+  const withAccount = async (use: (account: GoogleAccount) => Promise<void>): Promise<void> =>
+    await withTemporaryFolder(async (folder) => await withGoogleAccount(folder, use));
 
   it("sends the service account's token, to the range as well, and another one once it is refused", async () => {
     await withAccount(async ({ file, http, asked }) => {
