@@ -35,6 +35,10 @@ export class CachedAccess implements RandomAccess {
     return this.#file.spec;
   }
 
+  get retries(): number {
+    return this.#file.retries ?? 0;
+  }
+
   readAt(into: Uint8Array, offset: number): number | Promise<number> {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     if (wanted === 0) return 0;
@@ -84,18 +88,20 @@ export class CachedAccess implements RandomAccess {
 
   #remember(number: number, block: Promise<Uint8Array>): void {
     this.#blocks.set(number, block);
-    block.then(
-      (bytes) => {
-        if (this.#blocks.get(number) === block) this.#blocks.set(number, bytes);
-      },
-      () => {
-        // Whoever asks again gets another request.
-        if (this.#blocks.get(number) === block) this.#blocks.delete(number);
-      },
-    );
+    void this.#settle(number, block);
     for (const oldest of this.#blocks.keys()) {
       if (this.#blocks.size <= MAX_BLOCKS) break;
       this.#blocks.delete(oldest);
+    }
+  }
+
+  async #settle(number: number, block: Promise<Uint8Array>): Promise<void> {
+    try {
+      const bytes = await block;
+      if (this.#blocks.get(number) === block) this.#blocks.set(number, bytes);
+    } catch {
+      // Whoever waits for it is told; whoever asks again gets another request.
+      if (this.#blocks.get(number) === block) this.#blocks.delete(number);
     }
   }
 

@@ -83,9 +83,9 @@ export class DataProcessor {
   }
 
   get progress(): Progress {
-    const { source, virtualSize, pool, counted } = this.#run;
+    const { source, unwrapped, virtualSize, pool, counted } = this.#run;
     const phase = this.#phase;
-    if (source.file === undefined || pool === undefined || virtualSize === undefined) {
+    if (unwrapped?.file === undefined || pool === undefined || virtualSize === undefined) {
       const { bytes, total } = source.transferred?.() ?? { bytes: counted?.bytes ?? 0, total: source.size };
       return { phase, done: bytes, total };
     }

@@ -61,11 +61,16 @@ class OwnThread implements JobPool {
 
   async submit(job: Job, done?: (result: JobResult) => void): Promise<void> {
     if (this.#closing !== undefined) throw new Interrupted();
-    const ended = this.#line.push(job).then((result) => done?.(result));
+    const ended = this.#run(job, done);
     ended.catch(() => undefined); // thrown when its turn comes
     this.#pending.push(ended);
     if (this.#pending.length >= (this.#executor.loadsEarly ? REMOTE_JOBS_PER_WORKER : 1)) await this.oneDone();
     await this.#turns.due();
+  }
+
+  async #run(job: Job, done: ((result: JobResult) => void) | undefined): Promise<void> {
+    const result = await this.#line.push(job);
+    done?.(result);
   }
 
   async oneDone(): Promise<boolean> {

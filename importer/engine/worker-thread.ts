@@ -21,7 +21,7 @@ port.on("message", (message: Job | typeof STOP) => {
     void Promise.resolve(line?.close()).then(() => port.close());
     return;
   }
-  answer(message).then((reply) => port.postMessage(reply));
+  void answer(message).then((reply) => port.postMessage(reply));
 });
 
 async function answer(job: Job): Promise<WorkerAnswer> {
