@@ -65,29 +65,28 @@ export class OciArchive implements ImageStore {
     }
   }
 
-  root(): Promise<ImageIndex | ImageManifest> {
+  async root(): Promise<ImageIndex | ImageManifest> {
     const index = parseManifest(this.#read(INDEX, MAX_MANIFEST_LENGTH));
     if (index.kind !== "index") throw new FormatError("FORMAT_INVALID", `${INDEX} of the archive is no image index`);
     const named = index.manifests.filter((manifest) => this.#isNamed(manifest));
     const [only, ...others] = named;
     if (only === undefined) throw this.#notFound(index);
-    if (others.length === 0) return this.manifest(only.digest);
-    if (named.every(({ platform }) => platform !== undefined))
-      return Promise.resolve({ kind: "index", manifests: named });
+    if (others.length === 0) return await this.manifest(only.digest);
+    if (named.every(({ platform }) => platform !== undefined)) return { kind: "index", manifests: named };
     throw severalImages(named);
   }
 
-  manifest(digest: ContentDigest): Promise<ImageIndex | ImageManifest> {
-    return Promise.resolve(parseManifest(this.#readBlob(digest, MAX_MANIFEST_LENGTH)));
+  async manifest(digest: ContentDigest): Promise<ImageIndex | ImageManifest> {
+    return await Promise.resolve(parseManifest(this.#readBlob(digest, MAX_MANIFEST_LENGTH)));
   }
 
-  document({ digest }: Descriptor, maxLength: number): Promise<Uint8Array> {
-    return Promise.resolve(this.#readBlob(digest, maxLength));
+  async document({ digest }: Descriptor, maxLength: number): Promise<Uint8Array> {
+    return await Promise.resolve(this.#readBlob(digest, maxLength));
   }
 
-  blob({ digest }: Descriptor): Promise<StoredBlob> {
+  async blob({ digest }: Descriptor): Promise<StoredBlob> {
     const stream = new FileStream(this.#open(blobName(digest)));
-    return Promise.resolve({ stream, ranges: undefined, resumes: () => 0 });
+    return await Promise.resolve({ stream, ranges: undefined, resumes: () => 0 });
   }
 
   close(): void {

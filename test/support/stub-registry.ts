@@ -31,7 +31,7 @@ export async function withStubRegistry<T>(
   };
   const server = {
     bytes: Buffer.alloc(0),
-    etag: `"of the blob"`,
+    etag: `"blob"`,
     misdeed,
     ...(settings.tls === undefined ? {} : { tls: settings.tls }),
   };
