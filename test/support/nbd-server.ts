@@ -3,7 +3,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fs from "node:fs";
+import net from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -26,7 +26,7 @@ export async function withNbdServer<T>(
   child.stderr.on("data", (piece: Buffer) => (words += piece.toString()));
   try {
     const started = performance.now();
-    while (!fs.existsSync(socket)) {
+    while (!(await listens(socket))) {
       const isOver = child.exitCode !== null || performance.now() - started > START_TIMEOUT_MS;
       if (isOver) throw new Error(`${program} did not start: ${words}`);
       await sleep(5);
@@ -38,5 +38,18 @@ export async function withNbdServer<T>(
       child.kill("SIGKILL");
       await ended;
     }
+  }
+}
+
+/** The socket's file is there a moment before anybody listens. */
+async function listens(socket: string): Promise<boolean> {
+  const probe = net.connect(socket);
+  try {
+    await once(probe, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    probe.destroy();
   }
 }
