@@ -103,8 +103,11 @@ async function askWhy(client: HttpClient, url: string, error: unknown): Promise<
   }
 }
 
+/** A service that is overloaded was asked often enough. */
 function isAnswer({ code, context }: SourceError): boolean {
-  if (context["proxy"] === true || context["errno"] !== undefined || context["stalled"] === true) return false;
+  const { proxy, errno, stalled, status } = context;
+  if (proxy === true || errno !== undefined || stalled === true) return false;
+  if (typeof status === "number" && !READ_STATUSES.includes(status)) return false;
   return code === "SOURCE_DENIED" || code === "SOURCE_NOT_FOUND" || code === "SOURCE_UNAVAILABLE";
 }
 

@@ -6,6 +6,7 @@ import { HttpClient } from "../../../importer/http/http-client.ts";
 import { defaultHttpOptions } from "../../../importer/http/http-options.ts";
 import { systemPace } from "../../../importer/http/pace.ts";
 import { RangeReader } from "../../../importer/http/range-reader.ts";
+import { MAX_ATTEMPTS } from "../../../importer/http/retry-delay.ts";
 import { errorText } from "../../../importer/outcome.ts";
 import { openS3 } from "../../../importer/sources/s3.ts";
 import type { OpenS3Options } from "../../../importer/sources/s3.ts";
@@ -212,6 +213,17 @@ describe("source: S3", () => {
         const failure = await failureOf(`${server.origin}/b/k`, { credentials: KEYS });
         assert.match(failure.remedy ?? "", /clock/);
         assert.equal(server.requests.length, 4);
+      },
+    );
+  });
+
+  it("does not ask why of a service that is overloaded", async () => {
+    const pace = { ...systemPace, delay: () => Promise.resolve() };
+    await withS3(
+      () => ({ status: 503, bytes: refusal("SlowDown") }),
+      async (server) => {
+        assert.equal((await failureOf(`${server.origin}/b/k`, { credentials: KEYS, pace })).code, "SOURCE_UNAVAILABLE");
+        assert.equal(server.requests.length, MAX_ATTEMPTS);
       },
     );
   });
