@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { describe, it } from "node:test";
@@ -155,11 +156,7 @@ describe("RegistryStore", () => {
     const tokens = await withTokenServer(
       () => valid,
       async (realm, asked) => {
-        const misdeed = (
-          path: string,
-          number: number,
-          request: { headers: { authorization?: string } },
-        ): Misdeed | undefined => {
+        const misdeed = (path: string, number: number, request: IncomingMessage): Misdeed | undefined => {
           if (request.headers.authorization !== `Bearer ${valid}`)
             return challenge(`Bearer realm="${realm}",service="stub"`);
           if (!path.includes("blobs") || asked.length > 1) return undefined;
@@ -183,11 +180,7 @@ describe("RegistryStore", () => {
       await withTokenServer(
         () => "t",
         async (realm) => {
-          const misdeed = (
-            path: string,
-            _: number,
-            request: { headers: { authorization?: string } },
-          ): Misdeed | undefined => {
+          const misdeed = (path: string, _: number, request: IncomingMessage): Misdeed | undefined => {
             if (request.headers.authorization !== "Bearer t") return challenge(`Bearer realm="${realm}"`);
             return path.includes("blobs")
               ? { status: 307, headers: { location: `${storage.origin}/x?sig=s` } }
@@ -210,7 +203,7 @@ describe("RegistryStore", () => {
 
   it("sends user and password where the registry asks for them itself", async () => {
     const login = { kind: "password", user: "me", password: "hunter2" } as const;
-    const misdeed = (_: string, __: number, request: { headers: { authorization?: string } }): Misdeed | undefined => {
+    const misdeed = (_: string, __: number, request: IncomingMessage): Misdeed | undefined => {
       return request.headers.authorization === undefined ? challenge(`Basic realm="stub"`) : undefined;
     };
     await serve(misdeed, async ({ host, requests }) => {
