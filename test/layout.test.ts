@@ -32,6 +32,10 @@ const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {
   "importer/unpack/file-writer.ts": "test/importer/unpack/unpack-archive.test.ts",
   "importer/unpack/folder-walk.ts": "test/importer/unpack/unpack-archive.test.ts",
   "importer/verify.ts": "test/e2e/results.test.ts",
+  "importer/worker/open-worker-source.ts": "test/worker/sources.test.ts",
+  "importer/worker/pour-image.ts": "test/worker/http-endings.test.ts",
+  "importer/worker/run-worker.ts": "test/worker/process.test.ts",
+  "importer/worker/worker-target.ts": "test/worker/volumes.test.ts",
 };
 
 /** Optional native packages, and where alone they are loaded; the lint rule does not see through createRequire. */

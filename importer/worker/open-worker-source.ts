@@ -43,21 +43,19 @@ export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorke
   const http = connectionOf(options.config);
   // Headers that a claim asks for are for a web server.
   const bare: HttpOptions = { ...http, headers: [] };
-  switch (kind) {
-    case "http":
-      return await openWeb(endpoint, http, options);
-    case "s3":
-      return await openBucket(endpoint, bare, options);
-    case "gcs":
-      return await openGoogleBucket(endpoint, bare, options);
-    case "registry":
-      return await openImage(endpoint, bare, options);
-    case "imageio":
-      return await openOvirt(endpoint, bare, options);
-    case "vddk":
-      return await openVmware(options);
-  }
+  return await OPENERS[kind](endpoint, kind === "http" ? http : bare, options);
 }
+
+type Opener = (endpoint: string, http: HttpOptions, options: OpenWorkerSourceOptions) => Promise<WorkerSource>;
+
+const OPENERS: Readonly<Record<ImageSourceKind, Opener>> = {
+  http: openWeb,
+  s3: openBucket,
+  gcs: openGoogleBucket,
+  registry: openImage,
+  imageio: openOvirt,
+  vddk: openVmware,
+};
 
 async function openWeb(named: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
   const { config, servedName, log } = options;
@@ -110,7 +108,8 @@ async function openOvirt(endpoint: string, http: HttpOptions, options: OpenWorke
   return { source: await openImageio({ http, endpoint, user, password, diskId, checkpoint, signal }) };
 }
 
-async function openVmware({ config, env, signal }: OpenWorkerSourceOptions): Promise<WorkerSource> {
+async function openVmware(_: string, __: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+  const { config, env, signal } = options;
   const { openVddk } = await import("../sources/vddk.ts");
   const { uuid = "", backingFile = "", checkpoint, nbdkitSocket: socket, stallMs } = config;
   const machine = { arch: process.arch, searchPath: env["PATH"] };

@@ -16,7 +16,7 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal, la
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
   try {
-    return await Promise.race([work, stopped]);
+    return await Promise.race([stopped, work]);
   } finally {
     signal.removeEventListener("abort", stop);
   }

@@ -214,7 +214,8 @@ class Attempt {
     const { source = "", endpoint = "" } = this.#config ?? {};
     const contentType = this.#config !== undefined && unpacksArchive(this.#config) ? "archive" : "kubevirt";
     // The first bytes of a web page are looked at as soon as there is a connection.
-    const stage = this.#stage === "connect" && error instanceof FormatError ? "Info" : this.#stage;
+    const isPage = this.#stage === "connect" && error instanceof FormatError && source !== "registry";
+    const stage = isPage ? "Info" : this.#stage;
     return { stage, source, contentType, endpoint };
   }
 }

@@ -174,6 +174,17 @@ describe("requireRoom", () => {
     }
   });
 
+  it("speaks of the least where a stream has not ended yet", () => {
+    const text =
+      "virtual image size of at least 2097152 is larger than the reported available storage 1048576. A larger PVC is required: " +
+      "the volume has 1048576 bytes, all usable, at least 1048576 more are needed, and a claim of at least 2Mi would work";
+    assert.throws(
+      () => requireRoom(2 * MIB, block(MIB), "at least"),
+      (error) => error instanceof TargetError && errorText(error) === text,
+    );
+    requireRoom(MIB, block(MIB), "at least");
+  });
+
   it("names a claim of whole MiB, and it works", () => {
     fc.assert(
       fc.property(
