@@ -23,7 +23,7 @@ export const REP_FLAG_ERROR = 0x8000_0000;
 
 export const INFO_EXPORT = 0;
 
-export const REQUEST_MAGIC = 0x2560_9513;
+const REQUEST_MAGIC = 0x2560_9513;
 export const CMD_READ = 0;
 export const CMD_DISC = 2;
 export const CMD_BLOCK_STATUS = 7;

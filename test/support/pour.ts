@@ -42,8 +42,13 @@ export interface Poured {
 const MOST_LOADED = 64 * 1024 * 1024;
 
 export async function pour(bytes: Uint8Array, way: Way, options: PourOptions): Promise<Poured> {
-  const target = options.keep === false ? NULL_TARGET : path.join(options.folder, "disk.raw");
   const source = way === "stream" ? passingSource(bytes, options) : fileSource(bytes, options.folder);
+  return await pourSource(source, options);
+}
+
+/** To the file disk.raw in the folder. */
+export async function pourSource(source: Source, options: PourOptions): Promise<Poured> {
+  const target = options.keep === false ? NULL_TARGET : path.join(options.folder, "disk.raw");
   const processor = new DataProcessor(
     source,
     openTarget(target, { force: true }),

@@ -15,6 +15,7 @@ import type { HandPace } from "../../support/hand-pace.ts";
 import { readAll } from "../../support/http-client.ts";
 import { DISK_ID, PASSWORD, USER, withOvirt } from "../../support/ovirt-engine.ts";
 import type { Call, EngineSettings, OvirtStub } from "../../support/ovirt-engine.ts";
+import { pourSource } from "../../support/pour.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
 
@@ -102,6 +103,38 @@ describe("source: imageio", () => {
       const fetched = stub.calls.filter(({ range }) => range !== undefined).map(({ range }) => lengthOf(range ?? ""));
       const total = fetched.reduce((sum, length) => sum + length, 0);
       assert.ok(total > 500_000 && total < DISK.length / 2, `${total}`);
+    });
+  });
+
+  it("is poured with its holes, and finalized once the disk is safe", async () => {
+    await withTemporaryFolder(async (folder) => {
+      await withEngine({}, async ({ stub, open }) => {
+        const { code, report, disk } = await pourSource(await open(), { folder });
+        assert.deepEqual([code, report?.format, report?.warnings], [undefined, "raw", []]);
+        assert.ok(disk?.equals(DISK) === true);
+        const { blocks } = fs.statSync(path.join(folder, "disk.raw"));
+        assert.ok(blocks * 512 < DISK.length / 2, `${blocks}`);
+        assert.equal(stub.ended(), "finalize");
+      });
+    });
+  });
+
+  it("is cancelled before a failed or an interrupted run is over", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const misdeed = (call: Call) => (isImage(call) && call.number > 1 ? { status: 403 } : undefined);
+      await withEngine({ misdeed }, async ({ stub, open }) => {
+        assert.equal((await pourSource(await open(), { folder })).code, "SOURCE_UNAVAILABLE");
+        assert.deepEqual([stub.ended(), stub.tokensInUse()], ["cancel", 0]);
+      });
+      const stop = new AbortController();
+      const stops = (call: Call): undefined => {
+        if (isImage(call) && call.number > 1) stop.abort();
+      };
+      await withEngine({ misdeed: stops }, async ({ stub, open }) => {
+        assert.equal((await pourSource(await open(), { folder, signal: stop.signal })).code, "INTERRUPTED");
+        assert.deepEqual([stub.ended(), stub.tokensInUse()], ["cancel", 0]);
+      });
+      assert.deepEqual(fs.readdirSync(folder), []);
     });
   });
 
