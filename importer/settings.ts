@@ -1,6 +1,6 @@
 /**
  * Every variable that the worker reads, with what it means and what its absence stands for. config.ts reads by these names
- * alone, and the README's table is made of them.
+ * alone, and the table of docs/worker.md is made of them.
  */
 
 interface Setting {

@@ -8,7 +8,9 @@ import { describe, it } from "node:test";
 import { archives } from "../formats/archives/registry.ts";
 import { codecs } from "../formats/codecs/registry.ts";
 import { diskFormats } from "../formats/registry.ts";
-import { exitMeanings } from "../importer/outcome.ts";
+import { consequences, exitMeanings, workerExit } from "../importer/outcome.ts";
+import type { ErrorCode } from "../importer/outcome.ts";
+import { settings } from "../importer/settings.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const readme = readFileSync(path.join(ROOT, "README.md"), "utf8");
@@ -43,6 +45,28 @@ describe("README", () => {
     assert.deepEqual(
       links.filter((link) => !existsSync(path.join(ROOT, link))),
       [],
+    );
+  });
+});
+
+describe("docs/worker.md", () => {
+  const page = readFileSync(path.join(ROOT, "docs", "worker.md"), "utf8");
+
+  it("has the settings of the worker, with their meanings and defaults", () => {
+    const rows = [...page.matchAll(/^\| `([^`/]+)` +\| (.+?) +\| (.+?) +\|$/gm)].map((found) => found.slice(1, 4));
+    const expected = Object.entries(settings).map(([name, setting]) => [name, setting.meaning, setting.default]);
+    assert.deepEqual(rows, expected);
+  });
+
+  it("has the exit codes that a run can end with", () => {
+    const codes = [...page.matchAll(/^\| (\d+) +\| /gm)].map((found) => Number(found[1]));
+    const possible = Object.keys(consequences).flatMap((code) => {
+      return [false, true].map((own) => workerExit(code as ErrorCode, own));
+    });
+    // An unknown flag ends it before there is a run.
+    assert.deepEqual(
+      codes,
+      [...new Set([0, 2, ...possible])].sort((one, other) => one - other),
     );
   });
 });

@@ -10,7 +10,7 @@ import { defaultHttpOptions } from "../http/http-options.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 
 /** Servers and proxies are configured by it, so it is CDI's. */
-export const WORKER_USER_AGENT = "cdi-golang-importer";
+const WORKER_USER_AGENT = "cdi-golang-importer";
 
 /** @throws UsageError where the folder of certificates that was named is not there */
 export function connectionOf(config: WorkerConfig): HttpOptions {
