@@ -9,6 +9,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import { localLookup } from "./local-lookup.ts";
+import { contentLength } from "./representation.ts";
 import type { AnswerHeaders } from "./representation.ts";
 
 export interface SocketTarget {
@@ -127,7 +128,8 @@ export class RangeSocket {
     const end = this.#head.subarray(0, this.#headLength).indexOf(HEAD_END);
     if (end < 0) return this.#headLength < MAX_HEAD_LENGTH;
     const head = parseHead(this.#head.toString("latin1", 0, end));
-    if (head === undefined || !exchange.fits(head.status, head.headers)) return false;
+    if (head === undefined || contentLength(head.headers) !== exchange.into.length) return false;
+    if (!exchange.fits(head.status, head.headers)) return false;
     const body = this.#head.subarray(end + HEAD_END.length, this.#headLength);
     if (body.length > exchange.into.length) return false;
     this.#isLast = /\bclose\b/i.test(head.headers.get("connection") ?? "");
@@ -146,11 +148,12 @@ function parseHead(text: string): { readonly status: number; readonly headers: A
   if (status === undefined) return undefined;
   const fields = new Map<string, string>();
   for (const line of lines) {
-    const parts = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*(.*?)[ \t]*$/.exec(line);
+    // The spaces around a value are not part of the pattern: 32 KiB of them took it six seconds.
+    const parts = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):(.*)$/.exec(line);
     const name = parts?.[1]?.toLowerCase();
     // A line that is folded, or a field that comes twice, is left to those who know what it means.
     if (name === undefined || (DECIDING.has(name) && fields.has(name))) return undefined;
-    fields.set(name, parts?.[2] ?? "");
+    fields.set(name, parts?.[2]?.trim() ?? "");
   }
   if (fields.has("transfer-encoding") || !fields.has("content-length")) return undefined;
   return { status: Number(status), headers: { get: (name) => fields.get(name.toLowerCase()) ?? null } };
