@@ -48,6 +48,8 @@ export function processIo(): CommandIo {
  */
 function endInterrupted(status: number): never {
   loadKernel()?.exitNow(status);
+  // A program with a status of its own for this reads no standard input.
+  if (status !== EXIT_INTERRUPTED) process.exit(status);
   process.removeAllListeners("SIGINT");
   process.kill(process.pid, "SIGINT");
   return process.exit(status);

@@ -10,7 +10,7 @@ import { baseDisk } from "../support/base-disk.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withServer } from "../support/misbehaving-server.ts";
-import type { MisbehavingServer, ServerSettings } from "../support/misbehaving-server.ts";
+import type { MisbehavingServer, Misdeed, ServerSettings } from "../support/misbehaving-server.ts";
 import { withNginx } from "../support/nginx.ts";
 import { runDecant } from "../support/run-decant.ts";
 import { until } from "../support/start-decant.ts";
@@ -137,6 +137,30 @@ describe("SIGTERM", { concurrency: 2 }, () => {
       });
     });
   }
+});
+
+describe("SIGKILL", () => {
+  it("leaves what the next attempt takes away", async () => {
+    await withPlace(async (place) => {
+      const misdeed = (number: number): Misdeed => ({
+        ignoresRange: true,
+        ...(number === 1 ? { stallAfter: 3 * MIB } : {}),
+      });
+      await withServer({ bytes: disk, etag: '"v1"', misdeed }, async (server) => {
+        const env = { IMPORTER_SOURCE: "http", IMPORTER_ENDPOINT: `${server.origin}/disk` };
+        const { child, ended } = startWorker(place, { env });
+        const partial = path.join(place.data, ".disk.img.decant-partial");
+        await until(() => fs.existsSync(partial) && fs.statSync(partial).blocks > 0);
+        child.kill("SIGKILL");
+        assert.equal((await ended).signal, "SIGKILL");
+        assert.deepEqual(leftIn(place), [".disk.img.decant-partial"]);
+        const { status, lines, log } = await runWorker(place, { env });
+        assert.equal(status, 0, log);
+        assert.ok(lines.includes("removed what an earlier attempt left"));
+        checkDisk(place, disk);
+      });
+    });
+  });
 });
 
 describe("the metrics page", () => {

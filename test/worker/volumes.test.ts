@@ -11,7 +11,7 @@ import { partialPath } from "../../importer/targets/partial-file.ts";
 import { baseDisk } from "../support/base-disk.ts";
 import { buildQcow2, dataFirst } from "../support/build-qcow2.ts";
 import { sampleBytes } from "../support/images.ts";
-import { withFolder, withLoopDevice, withTmpfs } from "../support/loop-device.ts";
+import { withExt2, withExt4, withFolder, withLoopDevice, withTmpfs } from "../support/loop-device.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { Misdeed } from "../support/misbehaving-server.ts";
 import { withProjectFor } from "../support/start-decant.ts";
@@ -95,6 +95,22 @@ describe("a filesystem volume", { skip: requireRoot(), concurrency: 2 }, () => {
         assert.equal(lines.filter((line) => line === "removed what an earlier attempt left").length, 3);
       });
     });
+  });
+
+  it("has its space taken where that is asked for, also where files cannot be preallocated", async () => {
+    for (const withVolume of [withExt4, withExt2]) {
+      await withVolume(64 * MIB, async (data) => {
+        await withFolder(async (folder) => {
+          const place = workerPlace(folder, { data });
+          const env = { IMPORTER_IMAGE_SIZE: "20Mi", PREALLOCATION: "true" };
+          const { status, message, log } = await importInto(place, { bytes: small, env });
+          assert.deepEqual([status, message], [0, COMPLETE.replace('Applied":false', 'Applied":true')], log);
+          const { size, blocks } = fs.statSync(path.join(data, "disk.img"));
+          assert.equal(size, 18 * MIB);
+          assert.ok(blocks * 512 >= size, `${blocks} blocks`);
+        });
+      });
+    }
   });
 
   for (const own of [false, true]) {
