@@ -16,7 +16,8 @@ export interface Asker {
 }
 
 /**
- * Names and values, ready to be sent. Those of the user and of the request itself win over ours.
+ * Names and values, ready to be sent. Those of the user win over ours, and those of the request itself over both: two ranges
+ * would be none.
  * @throws SourceError where there are no credentials to be had
  */
 export async function requestHeaders(
@@ -34,7 +35,7 @@ export async function requestHeaders(
   const asked = Object.entries(request.headers ?? {});
   if (!hop.isTrusted) return merged(own, asked);
   const extra = options.headers.map(([name, value]): [string, string] => [name, value.trim()]);
-  const unsigned = merged(own, [...extra, ...asked]);
+  const unsigned = merged(own, merged(extra, asked));
   const asking = place.auth === undefined ? authorizer : basicAuthorizer(place.auth);
   const auth = await asking.headers({ method: request.method, url: hop.url, headers: unsigned });
   return merged(
