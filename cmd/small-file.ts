@@ -17,7 +17,7 @@ export function readSmallFile(file: string, limit: number): SmallFile {
   try {
     fd = fs.openSync(file, "r");
   } catch (error) {
-    throw new UsageError(`cannot read ${file}`, { cause: error });
+    throw unreadable(file, error);
   }
   try {
     const stat = fs.fstatSync(fd);
@@ -35,8 +35,14 @@ function readUpTo(fd: number, file: string, limit: number): Buffer {
       count = fs.readSync(fd, bytes, length, bytes.length - length, null);
     }
   } catch (error) {
-    throw new UsageError(`cannot read ${file}`, { cause: error });
+    throw unreadable(file, error);
   }
   if (length > limit) throw new UsageError(`${file} has more than ${limit} bytes`);
   return bytes.subarray(0, length);
+}
+
+function unreadable(file: string, error: unknown): UsageError {
+  const { code = "unknown" } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT") return new UsageError(`there is no file ${file}`, { cause: error });
+  return new UsageError(`cannot read ${file} (${code})`, { cause: error });
 }
