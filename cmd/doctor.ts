@@ -1,11 +1,13 @@
 /**
- * decant doctor: versions, decoders in use and missing, and what the kernel and a place can do.
+ * decant doctor: versions, decoders in use and missing, the way to the network, and what the kernel and a place can do.
  */
 import fs from "node:fs";
 import path from "node:path";
 import { listDecoders } from "../formats/codecs/system/inventory.ts";
 import { canAlignBuffers } from "../importer/direct-io.ts";
 import { UsageError } from "../importer/errors.ts";
+import { parseProxy, proxySettings } from "../importer/http/proxies.ts";
+import { systemBundle } from "../importer/http/tls-trust.ts";
 import { deviceGeometry, loadKernel } from "../importer/kernel.ts";
 import type { Kernel } from "../importer/kernel.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
@@ -35,6 +37,7 @@ export function run(args: readonly string[], io: CommandIo): Promise<number> {
   const sections: [string, Row[]][] = [
     ["Program", programRows(kernel)],
     ["Decoders", decoderRows(io)],
+    ["Network", networkRows(io)],
     ...(place === undefined ? [] : ([[place, placeRows(place, kernel)]] as [string, Row[]][])),
   ];
   for (const [title, rows] of sections) {
@@ -58,6 +61,27 @@ function decoderRows(io: CommandIo): Row[] {
     if (version !== undefined) return [job, `${library} (${version})`];
     return [job, `${fallback}; apt-get install ${library} brings: ${gain}`];
   });
+}
+
+/** What the environment says. */
+function networkRows(io: CommandIo): Row[] {
+  const { http, https, except } = proxySettings(io.env);
+  return [
+    ["proxy for http://", proxyText(http)],
+    ["proxy for https://", proxyText(https)],
+    ...(except === "" ? [] : ([["without a proxy (no_proxy)", except]] as Row[])),
+    ["certificates", systemBundle() ?? `those that Node.js ${process.versions.node} brings: the system has no bundle`],
+  ];
+}
+
+/** Without its password. */
+function proxyText(named: string | undefined): string {
+  if (named === undefined) return "none";
+  try {
+    return parseProxy(named).origin;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function placeRows(place: string, kernel: Kernel | undefined): Row[] {

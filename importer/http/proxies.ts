@@ -38,7 +38,8 @@ export function proxyFor(url: URL, settings: ProxySettings): URL | undefined {
   return parseProxy(named);
 }
 
-function parseProxy(text: string): URL {
+/** @throws UsageError for a proxy that is neither http nor https */
+export function parseProxy(text: string): URL {
   const proxy = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
   if (proxy === null || proxy.hostname === "") throw new UsageError("the proxy in the environment is no URL");
   if (proxy.protocol === "http:" || proxy.protocol === "https:") return proxy;

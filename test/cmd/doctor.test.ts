@@ -28,6 +28,23 @@ describe("decant doctor", () => {
     assert.ok(!stdout.includes("apt-get"));
   });
 
+  it("names the proxies of the environment without their passwords, and the certificates", async () => {
+    const env = {
+      http_proxy: "http://me:hunter2@proxy.example:3128/hunter3",
+      HTTPS_PROXY: "https://me:hunter2@proxy.example",
+      no_proxy: "localhost,.example.org",
+    };
+    const { stdout } = await runCommand(doctor, [], { env });
+    assert.match(stdout, /^ +proxy for http:\/\/ +http:\/\/proxy\.example:3128$/m);
+    assert.match(stdout, /^ +proxy for https:\/\/ +https:\/\/proxy\.example$/m);
+    assert.match(stdout, /^ +without a proxy \(no_proxy\) +localhost,\.example\.org$/m);
+    assert.match(stdout, /^ +certificates +(\/|those that Node\.js)/m);
+    const odd = await runCommand(doctor, [], { env: { https_proxy: "socks5://me:hunter2@proxy.example" } });
+    assert.match(odd.stdout, /^ +proxy for http:\/\/ +none$/m);
+    assert.match(odd.stdout, /^ +proxy for https:\/\/ +proxies of the kind socks5:\/\/ are not supported/m);
+    assert.doesNotMatch(stdout + odd.stdout, /hunter/);
+  });
+
   it("tries what a folder can do, and leaves nothing there", async () => {
     await withFolder(async (folder) => {
       for (const place of [folder, path.join(folder, "disk.raw")]) {
