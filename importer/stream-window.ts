@@ -49,6 +49,7 @@ export class StreamWindow {
 
   async skipTo(offset: number): Promise<void> {
     if (offset < this.position) throw new Error(`cannot go back from ${this.position} to ${offset}`);
+    if (offset === this.position) return;
     const rest = new Uint8Array(Math.min(SKIP_LENGTH, offset - this.position));
     while (this.position < offset) {
       if ((await this.read(rest.subarray(0, Math.min(rest.length, offset - this.position)))) === 0) return;

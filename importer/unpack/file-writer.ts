@@ -14,6 +14,8 @@ const PIECE_LENGTH = MIB;
 export class FileWriter {
   /** Of all files. */
   bytesWritten = 0;
+  /** Of the file: behind the last byte that was written. */
+  #end = 0;
   readonly #window: StreamWindow;
   readonly #kernelCalls: boolean;
   readonly #piece = new Uint8Array(PIECE_LENGTH);
@@ -30,6 +32,7 @@ export class FileWriter {
    */
   async write(fd: number, member: Member): Promise<number> {
     const before = this.bytesWritten;
+    this.#end = 0;
     const isLarge = member.size >= WRITE_BEHIND_WINDOW;
     const behind = isLarge ? new WriteBehind(writeBehindSpec(fd, this.#kernelCalls)) : undefined;
     for (const { offset, length, hostOffset } of member.extents) {
@@ -41,7 +44,7 @@ export class FileWriter {
         at += bytes.length;
       }
     }
-    fs.ftruncateSync(fd, member.size);
+    if (this.#end < member.size) fs.ftruncateSync(fd, member.size);
     return this.bytesWritten - before;
   }
 
@@ -61,6 +64,7 @@ export class FileWriter {
       if (zero) return;
       for (let at = start; at < end;) at += fs.writeSync(fd, bytes, at, end - at, offset + at);
       this.bytesWritten += end - start;
+      this.#end = offset + end;
       behind?.wrote(end - start);
     });
   }

@@ -26,6 +26,7 @@ import { bytesOf, namesOf } from "./entry-path.ts";
 import { FileWriter } from "./file-writer.ts";
 import { FolderWalk } from "./folder-walk.ts";
 import type { HeldFolder } from "./held-folder.ts";
+import { ReadAhead } from "./read-ahead.ts";
 
 export interface UnpackOptions {
   /** Path of the target folder, which exists. */
@@ -58,7 +59,7 @@ const HEAD_LENGTH = 512;
  * @throws FormatError; TargetError; Interrupted; what the stream throws
  */
 export async function unpackArchive(stream: ByteStream, options: UnpackOptions): Promise<Unpacked> {
-  const unpacker = new Unpacker(new StreamWindow(stream), options);
+  const unpacker = new Unpacker(new StreamWindow(new ReadAhead(stream)), options);
   try {
     return await unpacker.run();
   } finally {
@@ -150,8 +151,7 @@ class Unpacker {
   async #makeFile(entry: TarEntry): Promise<void> {
     const attributes = readAttributes(entry);
     const { parent, name } = this.#place(entry);
-    parent.remove(name);
-    const fd = parent.createFile(name);
+    const fd = createFile(parent, name);
     try {
       const written = await this.#writer.write(fd, entry);
       fs.fchmodSync(fd, attributes.mode);
@@ -246,6 +246,17 @@ class Unpacker {
 
   #warn(message: string): void {
     if (this.#warnings.length < MAX_WARNINGS) this.#warnings.push({ code: "ARCHIVE_NOTE", message });
+  }
+}
+
+/** Most are new: whether there is something in its place is not asked before. */
+function createFile(parent: HeldFolder, name: Uint8Array): number {
+  try {
+    return parent.createFile(name);
+  } catch (error) {
+    if (errnoName(error) !== "EEXIST") throw error;
+    parent.remove(name);
+    return parent.createFile(name);
   }
 }
 

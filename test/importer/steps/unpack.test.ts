@@ -142,7 +142,7 @@ describe("an archive in the phases", { skip: requireTools("gzip", "xz", "zstd", 
       /^Unable to process data: Unable to transfer source data to target directory: unable to untar files from endpoint: /;
     await withFolder(async (folder) => {
       const broken = Buffer.from(archive);
-      broken.fill(0x41, 1024, 1100);
+      broken.fill(0x41, 1536, 1600);
       for (const bytes of [sampleBytes("qcow2/zlib.qcow2"), Buffer.from("PK\x03\x04".padEnd(2000)), broken]) {
         assert.match((await run(bytes, folder)).failure ?? "", untar);
       }
