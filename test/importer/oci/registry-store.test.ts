@@ -156,7 +156,7 @@ describe("RegistryStore", () => {
     const tokens = await withTokenServer(
       () => valid,
       async (realm, asked) => {
-        const misdeed = (path: string, number: number, request: IncomingMessage): Misdeed | undefined => {
+        const misdeed = (path: string, _: number, request: IncomingMessage): Misdeed | undefined => {
           if (request.headers.authorization !== `Bearer ${valid}`)
             return challenge(`Bearer realm="${realm}",service="stub"`);
           if (!path.includes("blobs") || asked.length > 1) return undefined;

@@ -10,7 +10,6 @@ import type { MisbehavingServer, Misdeed } from "../../support/misbehaving-serve
 
 const ACCESS: RegistryAccess = { repository: "a/b", login: undefined, allowsPlain: true, header: undefined };
 const LOGIN = { kind: "password", user: "me", password: "hunter2" } as const;
-const REQUEST = { method: "GET", url: new URL("https://registry/"), headers: [] } as const;
 
 function answer(body: unknown): Misdeed {
   return { bytes: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)) };
@@ -27,7 +26,7 @@ function bearer(realm: string): string {
 }
 
 async function sent(auth: TokenAuth): Promise<string | undefined> {
-  return (await auth.headers(REQUEST))[0]?.[1];
+  return (await auth.headers())[0]?.[1];
 }
 
 async function denied(work: Promise<unknown>, code: string, message: RegExp): Promise<void> {
