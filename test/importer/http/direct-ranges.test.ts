@@ -194,7 +194,7 @@ describe("DirectRanges", () => {
     };
     await withRanges({ options }, async (ranges, server) => {
       assert.equal(await read(ranges), 1000);
-      const { headers } = server.requests[0] ?? { headers: {} };
+      const headers = server.requests[0]?.headers ?? {};
       assert.equal(headers.authorization, `Basic ${Buffer.from("me:pass:wörd").toString("base64")}`);
       assert.deepEqual(
         [headers["x-token"], headers["x-latin"], headers.host, headers["user-agent"], headers.range],
