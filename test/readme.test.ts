@@ -5,12 +5,17 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import * as convert from "../cmd/convert.ts";
 import { archives } from "../formats/archives/registry.ts";
 import { codecs } from "../formats/codecs/registry.ts";
 import { diskFormats } from "../formats/registry.ts";
+import { UsageError } from "../importer/errors.ts";
+import { defaultHttpOptions } from "../importer/http/http-options.ts";
 import { consequences, exitMeanings, workerExit } from "../importer/outcome.ts";
+import { openSource, URL_KINDS } from "../importer/sources/open-source.ts";
 import type { ErrorCode } from "../importer/outcome.ts";
 import { settings } from "../importer/settings.ts";
+import { runCommand } from "./support/command-io.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const readme = readFileSync(path.join(ROOT, "README.md"), "utf8");
@@ -37,6 +42,32 @@ describe("README", () => {
   it("has the exit codes of the program", () => {
     const rows = [...readme.matchAll(/^\| (\d+) +\| (.+?) +\|$/gm)].map((found) => [Number(found[1]), found[2]]);
     assert.deepEqual(rows, exitMeanings);
+  });
+
+  it("has every option of convert, and none that it does not have", async () => {
+    const { stdout } = await runCommand(convert, ["--help"]);
+    const options = new Set([...stdout.matchAll(/^ {2}(?:-h, )?(--[a-z-]+)/gm)].map((found) => found[1] ?? ""));
+    const lines = readme.split("\n").filter((line) => /^(\|.*`--|decant convert )/.test(line));
+    const named = new Set(lines.flatMap((line) => line.match(/(?<=[ `])--[a-z-]+/g) ?? []));
+    const unexplained = [...options].filter((option) => option !== "--help" && !named.has(option));
+    assert.deepEqual(unexplained, []);
+    assert.deepEqual(
+      [...named].filter((option) => !options.has(option)),
+      [],
+    );
+  });
+
+  it("has a row for every kind of source", async () => {
+    const options = { env: {}, http: defaultHttpOptions, formatNamed: false };
+    const words: unknown = await openSource("ftp://host/disk", options).catch((error: unknown) => error);
+    assert.ok(words instanceof UsageError);
+    const [, known = ""] = words.message.split(";");
+    const schemes = known.replace("http(s)://", "http:// https://").match(/[a-z0-9]+:\/\//g) ?? [];
+    assert.ok(schemes.length >= 5, known);
+    const kinds = URL_KINDS.filter((kind) => kind !== "http").map((kind) => `--source ${kind}`);
+    const rows = readme.split("\n").filter((line) => line.startsWith("| "));
+    const missing = [...schemes, "oci-archive:", ...kinds].filter((name) => !rows.some((row) => row.includes(name)));
+    assert.deepEqual(missing, []);
   });
 
   it("links to files that are there", () => {
