@@ -43,7 +43,8 @@ export class RemoteFile implements RandomAccess {
 
   close(): void {
     this.#closing.abort();
-    void this.#direct?.then((direct) => direct?.close());
+    // Where it could not be opened, the reads have failed already.
+    this.#direct?.then((direct) => direct?.close()).catch(() => undefined);
     this.#client?.close();
   }
 
