@@ -68,12 +68,17 @@ export interface ConvertResult {
   readonly digest?: string;
 }
 
-const EXAMPLES = `Source: a path, - for standard input, or an http(s) URL. Target: a new file, a block device, or null: to decode and throw away.
+const EXAMPLES = `Source: a path, - for standard input, http(s)://…, s3://BUCKET/KEY, gs://BUCKET/OBJECT, docker://HOST/NAME:TAG,
+oci-archive:FILE. Target: a new file, a block device, or null: to decode and throw away.
 Compressed images and archives are unwrapped as they pass; what they are is decided by their content.
+
+Passwords and tokens come from files and the environment: netrc, AWS profiles and variables, GOOGLE_APPLICATION_CREDENTIALS,
+~/.docker/config.json; proxies from http_proxy, https_proxy and no_proxy.
 
 Examples:
   decant convert disk.qcow2 disk.raw
   decant convert --size 20Gi --digest appliance.ova /dev/vg0/disk
+  decant convert --cacert ca.pem https://images.corp/disk.vmdk disk.raw
   curl -s https://example.org/disk.qcow2.xz | decant convert - disk.raw
 
 ${exitCodesHelp()}`;
