@@ -10,8 +10,8 @@ import type { TarEntry } from "./build-tar.ts";
 
 export const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 export const OCI_INDEX = "application/vnd.oci.image.index.v1+json";
-export const OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
-export const OCI_LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
+const OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
+const OCI_LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /** Blobs and manifests by their digest, and the manifest or index to begin with. */
 export interface BuiltImage {

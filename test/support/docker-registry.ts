@@ -20,8 +20,8 @@ export interface RegistrySettings {
 /** The line for user `me` with the password `hunter2`, as htpasswd -B makes it. */
 export const HTPASSWD = "me:$2y$05$ZrREuR0Yaa1SzJ6dZB5ILO4S1dlbM91beEX4hbkkIFnbPJpGWhS52\n";
 
-export const SERVICE = "decant test registry";
-export const ISSUER = "decant test tokens";
+const SERVICE = "decant test registry";
+const ISSUER = "decant test tokens";
 
 export interface DockerRegistry {
   /** `127.0.0.1:port`. */
