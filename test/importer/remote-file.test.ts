@@ -142,7 +142,7 @@ describe("RemoteFile", () => {
       await until(() => server.served() === 3000);
       file.close();
       for (const outcome of await outcomes) {
-        assert.ok(outcome.status === "rejected" && outcome.reason instanceof Interrupted, String(outcome.status));
+        assert.ok(outcome.status === "rejected" && outcome.reason instanceof Interrupted, outcome.status);
       }
       for (const buffer of buffers) buffer.fill(0xa5);
       await assert.rejects(async () => await file.readAt(new Uint8Array(10), 0), Interrupted);
