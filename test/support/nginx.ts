@@ -71,7 +71,7 @@ async function answers(port: number, errorLog: string): Promise<void> {
   throw new Error(`nginx does not listen: ${fs.existsSync(errorLog) ? fs.readFileSync(errorLog, "utf8") : "no log"}`);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = net.createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

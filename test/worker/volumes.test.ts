@@ -164,10 +164,9 @@ describe("a filesystem volume", { skip: requireRoot(), concurrency: 2 }, () => {
   });
 });
 
-/** Takes the room that the disk was promised, once it is on its way. */
+/** Takes room that the disk was promised: the volume is measured before the server is asked. */
 function fill(filler: string): Misdeed | undefined {
-  fs.writeFileSync(filler, "");
-  setTimeout(() => fs.writeFileSync(filler, Buffer.alloc(8 * MIB, 2)), 0);
+  fs.writeFileSync(filler, Buffer.alloc(8 * MIB, 2));
   return undefined;
 }
 
