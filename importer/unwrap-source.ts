@@ -8,7 +8,7 @@
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH, TAIL_LENGTH } from "../formats/disk-format.ts";
 import { CachedAccess } from "./cached-access.ts";
-import { lacksRanges } from "./http/failure.ts";
+import { SourceError } from "./errors.ts";
 import { PeekedStream } from "./peeked-stream.ts";
 import { openRandomAccess } from "./random-access.ts";
 import type { RandomAccess } from "./random-access.ts";
@@ -52,7 +52,7 @@ interface ProvedFile {
   readonly tail: Uint8Array;
 }
 
-/** Undefined: the server does not serve ranges, or not of these bytes. */
+/** Undefined: the server does not serve ranges, not of these bytes, or nothing to a second request. Its stream still comes. */
 async function tryRanges(name: string, remote: RemoteRanges, head: Uint8Array): Promise<ProvedFile | undefined> {
   const { size } = remote.spec.representation;
   const access = new CachedAccess(openRandomAccess({ remote, name, size }), head);
@@ -62,7 +62,7 @@ async function tryRanges(name: string, remote: RemoteRanges, head: Uint8Array): 
     return { access, tail };
   } catch (error) {
     access.close();
-    if (lacksRanges(error)) return undefined;
+    if (error instanceof SourceError) return undefined;
     throw error;
   }
 }
