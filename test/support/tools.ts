@@ -10,8 +10,10 @@ import path from "node:path";
 /** Debian's package for every tool that a test starts. */
 const PACKAGES: Readonly<Record<string, string>> = {
   "7zz": "7zip",
+  buildah: "buildah",
   bzip2: "bzip2",
   chroot: "coreutils",
+  debootstrap: "debootstrap",
   "docker-registry": "docker-registry",
   fallocate: "util-linux",
   gzip: "gzip",
@@ -27,6 +29,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "qemu-img": "qemu-utils",
   "qemu-io": "qemu-utils",
   "qemu-nbd": "qemu-utils",
+  runc: "runc",
   script: "bsdutils",
   skopeo: "skopeo",
   squid: "squid",
