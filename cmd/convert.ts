@@ -9,6 +9,7 @@ import { parseChecksum } from "../importer/checksum.ts";
 import { ImportAttempts } from "../importer/attempts.ts";
 import type { Report } from "../importer/data-processor.ts";
 import { UsageError } from "../importer/errors.ts";
+import { orInterrupted } from "../importer/or-interrupted.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
 import type { RunOptions } from "../importer/run.ts";
 import { openSource } from "../importer/sources/open-source.ts";
@@ -133,7 +134,8 @@ async function convert(
   const { signal } = io; // before there is anything to clean up
   const runOptions = toRunOptions(targetName, options, io);
   const connection = connect(sourceName, options, io, { isChecked: options.checksum !== undefined });
-  const source = await openSource(sourceName, connection.source);
+  const opening = openSource(sourceName, connection.source);
+  const source = await orInterrupted(opening, signal, (late) => late.close());
   const openNamedTarget = (): Target =>
     openTarget(targetName, {
       force: options.force === true,

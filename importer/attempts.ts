@@ -6,6 +6,7 @@
 import { DataProcessor } from "./data-processor.ts";
 import type { Progress, Report } from "./data-processor.ts";
 import { lacksRanges, mayRestart } from "./http/failure.ts";
+import { orInterrupted } from "./or-interrupted.ts";
 import { errorText } from "./outcome.ts";
 import type { PhaseRecord } from "./phases.ts";
 import type { RunOptions } from "./run.ts";
@@ -72,8 +73,9 @@ export class ImportAttempts {
 
   async #startAgain(error: unknown): Promise<void> {
     this.#restarts.push(`started again from the first byte: ${errorText(error)}`);
-    const source = await this.#places.source.reopen?.();
-    if (source === undefined) throw error;
+    const reopening = this.#places.source.reopen?.();
+    if (reopening === undefined) throw error;
+    const source = await orInterrupted(reopening, this.#signal, (late) => late.close());
     try {
       const options = { ...this.#options, asOneStream: this.#asOneStream };
       this.#processor = new DataProcessor(source, this.#places.reopenTarget(), options, this.#signal);

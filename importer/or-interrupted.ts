@@ -1,5 +1,5 @@
 /** Work that knows no signal of its own, given up once the process is told to stop. */
-import { Interrupted } from "../errors.ts";
+import { Interrupted } from "./errors.ts";
 
 /**
  * @param late what the work has brought to nobody's use after that

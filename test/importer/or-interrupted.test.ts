@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { Interrupted } from "../../../importer/errors.ts";
-import { orInterrupted } from "../../../importer/worker/or-interrupted.ts";
+import { Interrupted } from "../../importer/errors.ts";
+import { orInterrupted } from "../../importer/or-interrupted.ts";
 
 describe("orInterrupted", () => {
   const never = (): never => assert.fail("nothing came late");
