@@ -62,7 +62,7 @@ export class ImportAttempts {
 
   #isWorthAnother(error: unknown): boolean {
     if (this.#signal.aborted || this.#places.source.reopen === undefined) return false;
-    if (lacksRanges(error) && !this.#asOneStream && this.#places.source.ranges !== undefined) {
+    if (lacksRanges(error) && this.#processor.readsRanges) {
       this.#asOneStream = true;
       return true;
     }

@@ -93,6 +93,11 @@ export class DataProcessor {
     return { phase, done: Math.min(virtualSize, totals.bytesWritten + totals.bytesZeroed), total: virtualSize };
   }
 
+  /** Whether the image comes in ranges over the network, and not as one stream. */
+  get readsRanges(): boolean {
+    return this.#run.unwrapped?.file?.spec.remote !== undefined;
+  }
+
   /** The path so far. */
   get phases(): readonly PhaseRecord[] {
     return this.#phases;
