@@ -136,12 +136,12 @@ async function convert(
   const connection = connect(sourceName, options, io, { isChecked: options.checksum !== undefined });
   const opening = openSource(sourceName, connection.source);
   const source = await orInterrupted(opening, signal, (late) => late.close());
-  const openNamedTarget = (): Target =>
+  const openNamedTarget = (assumeZero = options.assumeZero === true): Target =>
     openTarget(targetName, {
       force: options.force === true,
       preallocate: options.preallocate,
       direct: options.direct === true,
-      assumeZero: options.assumeZero === true,
+      assumeZero,
     });
   let report: Report;
   let target;
@@ -154,7 +154,8 @@ async function convert(
     source.close();
     throw error;
   }
-  const places = { source, target, reopenTarget: openNamedTarget };
+  // What an attempt has written reads as zeros no more.
+  const places = { source, target, reopenTarget: () => openNamedTarget(false) };
   const processor = new ImportAttempts(places, runOptions, signal);
   const stopProgress = showProgress(
     options.json === true && options.progress === "auto" ? "none" : options.progress,
