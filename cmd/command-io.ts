@@ -1,7 +1,7 @@
 /**
  * What a command sees of the process: streams, environment, the signal that says stop. Tests bring their own.
  */
-import { writeSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
 import { loadKernel } from "../importer/kernel.ts";
 import { consequences } from "../importer/outcome.ts";
 
@@ -37,9 +37,20 @@ export function processIo(): CommandIo {
       stop ??= stopOnSignals();
       return stop.signal;
     },
-    maxRss: () => process.resourceUsage().maxRSS * 1024,
+    maxRss: peakMemory,
     exit: (status) => (stop?.signal.aborted === true ? endInterrupted(status) : process.exit(status)),
   };
+}
+
+/** What getrusage says begins with the memory of the process that started this one: Linux carries it over exec. */
+function peakMemory(): number {
+  try {
+    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+    if (kibibytes !== undefined) return Number(kibibytes) * 1024;
+  } catch {
+    // There is no /proc.
+  }
+  return process.resourceUsage().maxRSS * 1024;
 }
 
 /**
