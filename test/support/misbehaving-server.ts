@@ -28,8 +28,10 @@ export interface Misdeed {
   readonly ignoresRange?: boolean;
   /** Compares no validator, and sends the range. */
   readonly ignoresIfRange?: boolean;
-  /** Bytes of the body after which the connection is reset. */
+  /** Bytes of the body after which the connection ends. */
   readonly cutAfter?: number;
+  /** It is reset then: what the kernels still hold of the body is lost. */
+  readonly resets?: boolean;
   /** Bytes of the body after which nothing comes any more, the connection stays open. */
   readonly stallAfter?: number;
   /** Resets the connection before any answer. */
@@ -142,7 +144,8 @@ async function send(
     count.served += piece.length;
     if (misdeed.drip !== undefined) await sleep(1);
   }
-  if (misdeed.cutAfter !== undefined) response.socket?.end();
+  if (misdeed.cutAfter !== undefined && misdeed.resets === true) response.socket?.resetAndDestroy();
+  else if (misdeed.cutAfter !== undefined) response.socket?.end();
   else if (misdeed.stallAfter === undefined) response.end();
 }
 
