@@ -23,7 +23,11 @@ const LABELS: Readonly<Record<Kind, string>> = {
 };
 
 /** A self-contained SVG, light or dark as the viewer prefers. */
-export async function drawMap(name: string, image: DiskImage, rows: Iterable<MapRow> | AsyncIterable<MapRow>): Promise<string> {
+export async function drawMap(
+  name: string,
+  image: DiskImage,
+  rows: Iterable<MapRow> | AsyncIterable<MapRow>,
+): Promise<string> {
   const size = image.virtualSize ?? 0;
   const cells = await shares(size, rows);
   const width = 2 * MARGIN + COLUMNS * (CELL + GAP);

@@ -64,7 +64,8 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
   if (options.json === true && options.svg !== undefined) throw new UsageError("choose one of --json and --svg");
   const opened = await openImage(command.args[0] ?? "", options, io);
   try {
-    if (options.svg !== undefined) fs.writeFileSync(options.svg, await drawMap(opened.name, opened.image, mapRows(opened)));
+    if (options.svg !== undefined)
+      fs.writeFileSync(options.svg, await drawMap(opened.name, opened.image, mapRows(opened)));
     else if (options.json === true) await writeJson(mapRows(opened), io);
     else await writeTable(mapRows(opened), io);
     return EXIT_OK;

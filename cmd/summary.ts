@@ -20,7 +20,9 @@ export function summaryText(report: Report, result: ConvertResult): string {
     );
   }
   if (report.resumes > 0) {
-    lines.push(`  the connection broke off ${report.resumes === 1 ? "once" : `${report.resumes} times`} and was continued`);
+    lines.push(
+      `  the connection broke off ${report.resumes === 1 ? "once" : `${report.resumes} times`} and was continued`,
+    );
   }
   for (const { code, message } of result.warnings) lines.push(`  warning: ${message} [${code}]`);
   return `${lines.join("\n")}\n`;

@@ -24,7 +24,11 @@ export async function digestTarget(run: Run, size: number): Promise<string> {
 }
 
 /** @param pause called after a MiB or so, that signals are served */
-async function sha256Of(pieces: Iterable<DiskPiece> | AsyncIterable<DiskPiece>, size: number, pause: () => Promise<void>): Promise<string> {
+async function sha256Of(
+  pieces: Iterable<DiskPiece> | AsyncIterable<DiskPiece>,
+  size: number,
+  pause: () => Promise<void>,
+): Promise<string> {
   const hash = createHash("sha256");
   let hashed = 0;
   for await (const { length, bytes } of pieces) {

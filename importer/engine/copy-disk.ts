@@ -8,7 +8,7 @@ import { extentsAhead } from "../extents-ahead.ts";
 import type { RandomAccess } from "../random-access.ts";
 import { Turns } from "../turns.ts";
 import type { DiskOutlet } from "./disk-outlet.ts";
-import { JobPlanner } from "./planner.ts";
+import { JobPlanner, REMOTE_RUN_LENGTH, RUN_LENGTH } from "./planner.ts";
 
 /**
  * @param image its virtual size is known
@@ -23,7 +23,7 @@ export async function copyDisk(
   signal?: AbortSignal,
 ): Promise<void> {
   const turns = new Turns();
-  const planner = new JobPlanner(file.size);
+  const planner = new JobPlanner(file.size, file.spec.remote === undefined ? RUN_LENGTH : REMOTE_RUN_LENGTH);
   const holes = dataRanges(file);
   for await (const extents of extentsAhead(image, file)) {
     for (const extent of extents) {

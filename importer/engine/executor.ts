@@ -15,7 +15,7 @@ import type { WriterSpec } from "../targets/positioned-writer.ts";
 import { Counters } from "./counters.ts";
 import { ITEM, ITEM_FIELDS, itemEncoding, itemField, PLAIN } from "./job.ts";
 import type { Job, JobInput, JobResult } from "./job.ts";
-import { RUN_LENGTH } from "./planner.ts";
+import { REMOTE_RUN_LENGTH } from "./planner.ts";
 import { splitZeros } from "./zero-search.ts";
 
 /** Plain data: what an executor is made from, in whichever thread. */
@@ -133,8 +133,8 @@ export class JobExecutor {
   #takeBuffer(length: number): Buffer {
     const buffer = this.#readBuffers.pop();
     if (buffer !== undefined && buffer.length >= length) return buffer;
-    // Rounded up: jobs differ by a few bytes, and each larger buffer left 2 MiB to the garbage collector.
-    return Buffer.allocUnsafeSlow(alignUp(length, RUN_LENGTH));
+    // Rounded up: jobs differ by a few bytes, and each larger buffer left an old one to the garbage collector.
+    return Buffer.allocUnsafeSlow(alignUp(length, REMOTE_RUN_LENGTH));
   }
 
   #plain(items: Float64Array, row: number, stored: Uint8Array): void {

@@ -14,6 +14,9 @@ export const MAX_BATCH = 65_536;
 /** The most bytes one job reads, unless a single extent's encoded bytes are more. */
 export const RUN_LENGTH = 2 * 1024 * 1024;
 
+/** Over the network, where every thread has several on their way: half as much memory, and as fast on loopback. */
+export const REMOTE_RUN_LENGTH = 1024 * 1024;
+
 /** The same for encoded extents, whose decoding takes far longer than a second read: it is memory of every thread. */
 const ENCODED_RUN_LENGTH = 1024 * 1024;
 
@@ -28,12 +31,17 @@ export interface DataExtent {
 
 export class JobPlanner {
   readonly #hostSize: number;
+  readonly #runLength: number;
   readonly #items = new Float64Array(MAX_BATCH * ITEM_FIELDS);
   #count = 0;
 
-  /** @param hostSize length of the image file; no job reads past it */
-  constructor(hostSize: number) {
+  /**
+   * @param hostSize  length of the image file; no job reads past it
+   * @param runLength the most bytes one job reads of plain extents
+   */
+  constructor(hostSize: number, runLength = RUN_LENGTH) {
     this.#hostSize = hostSize;
+    this.#runLength = runLength;
   }
 
   get isFull(): boolean {
@@ -48,13 +56,13 @@ export class JobPlanner {
   /** The jobs of the batch, in host order; afterwards the planner is empty. */
   *jobs(): Generator<Job> {
     const order = this.#hostOrder();
-    let run = new Run(this.#hostSize);
+    let run = new Run(this.#hostSize, this.#runLength);
     for (const row of order) {
       const item = this.#items.subarray(row * ITEM_FIELDS, (row + 1) * ITEM_FIELDS);
-      for (const piece of pieces(item)) {
+      for (const piece of pieces(item, this.#runLength)) {
         if (!run.takes(piece)) {
           yield run.job();
-          run = new Run(this.#hostSize);
+          run = new Run(this.#hostSize, this.#runLength);
         }
         run.add(piece);
       }
@@ -78,19 +86,19 @@ export class JobPlanner {
   }
 }
 
-/** A long plain extent in pieces of at most RUN_LENGTH that start at its multiples; everything else whole. */
-function* pieces(item: Float64Array): Generator<Float64Array> {
+/** A long plain extent in pieces of at most `runLength` that start at its multiples; everything else whole. */
+function* pieces(item: Float64Array, runLength: number): Generator<Float64Array> {
   const length = item[ITEM.length] ?? 0;
-  if (item[ITEM.encoding] !== PLAIN || length <= RUN_LENGTH) {
+  if (item[ITEM.encoding] !== PLAIN || length <= runLength) {
     yield item;
     return;
   }
-  for (let at = 0; at < length; at += RUN_LENGTH) {
+  for (let at = 0; at < length; at += runLength) {
     const piece = Float64Array.from(item);
     piece[ITEM.offset] = (item[ITEM.offset] ?? 0) + at;
     piece[ITEM.storedAt] = (item[ITEM.storedAt] ?? 0) + at;
-    piece[ITEM.length] = Math.min(RUN_LENGTH, length - at);
-    piece[ITEM.storedLength] = Math.min(RUN_LENGTH, length - at);
+    piece[ITEM.length] = Math.min(runLength, length - at);
+    piece[ITEM.storedLength] = Math.min(runLength, length - at);
     yield piece;
   }
 }
@@ -98,12 +106,14 @@ function* pieces(item: Float64Array): Generator<Float64Array> {
 /** Extents that one read serves. */
 class Run {
   readonly #hostSize: number;
+  readonly #runLength: number;
   readonly #rows: Float64Array[] = [];
   #start = 0;
   #end = 0;
 
-  constructor(hostSize: number) {
+  constructor(hostSize: number, runLength: number) {
     this.#hostSize = hostSize;
+    this.#runLength = runLength;
   }
 
   get isEmpty(): boolean {
@@ -116,7 +126,7 @@ class Run {
     const end = start + (item[ITEM.storedLength] ?? 0);
     // Two extents may share bytes of the file, and the pieces of a long one come before the next extent's.
     if (start < this.#start) return false;
-    const longest = item[ITEM.encoding] === PLAIN ? RUN_LENGTH : ENCODED_RUN_LENGTH;
+    const longest = item[ITEM.encoding] === PLAIN ? this.#runLength : ENCODED_RUN_LENGTH;
     return start - this.#end <= MAX_GAP && Math.max(end, this.#end) - this.#start <= longest;
   }
 

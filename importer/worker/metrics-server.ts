@@ -9,8 +9,10 @@
 import https from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import type { Registry } from "prom-client";
 import { PROGRESS_METRIC, ProgressScale } from "../progress-metric.ts";
+import type { Certificate } from "./certificate-thread.ts";
 
 export interface MetricsServerOptions {
   /** 0: any that is free. */
@@ -114,15 +116,14 @@ async function makeRegistry({ ownerUid, progress }: MetricsServerOptions): Promi
   return registry;
 }
 
-async function makeCertificate(): Promise<{ readonly key: string; readonly cert: string }> {
-  const { generate } = await import("selfsigned");
-  // P-256: an RSA key takes a hundred times as long to make.
-  const made = await generate([{ name: "commonName", value: HOST_NAME }], {
-    keyType: "ec",
-    curve: "P-256",
-    algorithm: "sha256",
+async function makeCertificate(): Promise<Certificate> {
+  const file = import.meta.url.endsWith(".ts") ? "./certificate-thread.ts" : "./certificate-thread.js";
+  const thread = new Worker(new URL(file, import.meta.url), { workerData: { hostName: HOST_NAME } });
+  return await new Promise<Certificate>((resolve, reject) => {
+    thread.once("message", resolve);
+    thread.once("error", reject);
+    thread.once("exit", (code) => reject(new Error(`the thread for the certificate ended with ${code}`)));
   });
-  return { key: made.private, cert: made.cert };
 }
 
 async function answer(registry: Registry, request: IncomingMessage, response: ServerResponse): Promise<void> {

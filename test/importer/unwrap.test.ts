@@ -46,7 +46,7 @@ interface Content {
 async function contentOf({ wrappers, format, file, stream, head }: Unwrapped): Promise<Content> {
   let bytes: Buffer = Buffer.alloc(file?.size ?? 0);
   if (stream !== undefined) bytes = await readAll(stream);
-  else file?.readAt(bytes, 0);
+  else await file?.readAt(bytes, 0);
   assert.ok(bytes.subarray(0, HEAD_LENGTH).equals(head), "the head is the image's own");
   const digest = createHash("sha256").update(bytes).digest("hex");
   return { wrappers, format: format.name, digest, isFile: file !== undefined };

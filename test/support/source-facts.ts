@@ -30,18 +30,18 @@ export async function sourceFacts(source: Source): Promise<SourceFacts> {
     length += count;
   }
   const afterEnd = await stream.read(into);
-  const atRandom = source.file === undefined ? null : hashAtRandom(source.file);
+  const atRandom = source.file === undefined ? null : await hashAtRandom(source.file);
   await stream.close();
   source.close();
   const { name, path, size } = source;
   return { name, path: path ?? null, size: size ?? null, streamed: hash.digest("hex"), length, afterEnd, atRandom };
 }
 
-function hashAtRandom(file: NonNullable<Source["file"]>): string {
+async function hashAtRandom(file: NonNullable<Source["file"]>): Promise<string> {
   const bytes = new Uint8Array(file.size);
   for (let end = file.size; end > 0; end -= 4099) {
     const start = Math.max(0, end - 4099);
-    file.readAt(bytes.subarray(start, end), start);
+    await file.readAt(bytes.subarray(start, end), start);
   }
   return createHash("sha256").update(bytes).digest("hex");
 }

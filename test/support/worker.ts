@@ -45,6 +45,7 @@ export interface WorkerStart {
   /** Run as this user and group. */
   readonly user?: number;
   readonly root?: string;
+  readonly maxMs?: number;
 }
 
 /** A run that hangs does not take the tests with it. */
@@ -63,10 +64,7 @@ export function startWorker(place: WorkerPlace, start: WorkerStart = {}): Starte
   const terminationLog = path.join(place.folder, "termination-log");
   fs.rmSync(terminationLog, { force: true });
   const root = start.root ?? ROOT;
-  const node = process.execPath.startsWith(`${ROOT}/`)
-    ? path.join(root, path.relative(ROOT, process.execPath))
-    : process.execPath;
-  const [program, ...args] = [...(start.under ?? []), node, path.join(root, "cmd", "importer.ts")];
+  const [program, ...args] = [...(start.under ?? []), "sh", path.join(root, "bin", "decant"), "import"];
   const child = spawn(program, [...args, "-alsologtostderr", ...(start.args ?? ["-v=3"])], {
     cwd: root,
     env: {
@@ -86,7 +84,7 @@ export function startWorker(place: WorkerPlace, start: WorkerStart = {}): Starte
       ...start.env,
     },
     stdio: ["ignore", "pipe", "pipe"],
-    timeout: MAX_RUN_MS,
+    timeout: start.maxMs ?? MAX_RUN_MS,
     killSignal: "SIGKILL",
     ...(start.user === undefined ? {} : { uid: start.user, gid: start.user }),
   });
