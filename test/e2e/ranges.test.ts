@@ -32,6 +32,9 @@ const CUTS = 20;
 /** What the kernels may hold of a connection that is given up: their largest buffers for loopback, of both ends. */
 const SOCKET_BUFFERS = 12 * MIB;
 
+/** What one range is at most that a thread asks for. */
+const RANGE_LENGTH = 2 * MIB;
+
 /** Every rejection that nobody handles ends the program. */
 const STRICT = { NODE_OPTIONS: "--unhandled-rejections=strict" };
 
@@ -85,6 +88,11 @@ async function converting(
   });
 }
 
+/** Of what is reset its first bytes may be lost as well, and then the request is made again and nothing is continued. */
+function assertResumes({ resumes }: ConvertResult, resets: boolean): void {
+  assert.ok(resets ? resumes > CUTS / 2 && resumes <= CUTS : resumes === CUTS, `${resumes} resumes`);
+}
+
 function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
@@ -108,24 +116,18 @@ describe("300 MB whose connection is cut at 20 places", () => {
     digest = sha256(bytes);
   });
 
-  for (const [what, resets] of [
-    ["ended", false],
-    ["reset", true],
-  ] as const) {
-    it(`in ranges, ${what}: no more is asked for again than what the cut took away`, async () => {
-      const { settings, left } = cutting(size, 1, resets, hasRange);
-      await converting({ bytes, etag: '"v1"', ...settings }, [], digest, ({ result, server }) => {
-        assert.equal(left(), 0);
-        assert.equal(result.resumes, CUTS);
-        assert.deepEqual([result.bytesRead, result.spilled, result.warnings], [size, false, []]);
-        assert.equal(server.requests.filter((request) => !hasRange(request)).length, 1);
-        const lost = SOCKET_BUFFERS + (resets ? CUTS * MIB : 0);
-        assert.ok(server.served() <= size + lost, `${server.served() - size} bytes too many`);
-        assert.ok(server.requests.length < 400, `${server.requests.length} requests`);
-        assert.ok(result.maxRssBytes < 300 * MIB, `${result.maxRssBytes} bytes of memory`);
-      });
+  it("in ranges: hardly a byte is asked for again", async () => {
+    const { settings, left } = cutting(size, 1, false, hasRange);
+    await converting({ bytes, etag: '"v1"', ...settings }, [], digest, ({ result, server }) => {
+      assert.equal(left(), 0);
+      assertResumes(result, false);
+      assert.deepEqual([result.bytesRead, result.spilled, result.warnings], [size, false, []]);
+      assert.equal(server.requests.filter((request) => !hasRange(request)).length, 1);
+      assert.ok(server.served() <= size + SOCKET_BUFFERS, `${server.served() - size} bytes too many`);
+      assert.ok(server.requests.length < 400, `${server.requests.length} requests`);
+      assert.ok(result.maxRssBytes < 300 * MIB, `${result.maxRssBytes} bytes of memory`);
     });
-  }
+  });
 
   it("as one stream: not one byte is asked for again", async () => {
     const { settings, left } = cutting(size, 2, false, () => true);
@@ -136,6 +138,19 @@ describe("300 MB whose connection is cut at 20 places", () => {
       assert.equal(server.served(), size);
       assert.equal(server.requests.length, 1 + CUTS);
       assert.ok(result.maxRssBytes < 300 * MIB, `${result.maxRssBytes} bytes of memory`);
+    });
+  });
+});
+
+describe("ranges that are reset at 20 places", () => {
+  it("are asked for again from where the reset took the bytes away", async () => {
+    const bytes = noise(48 * MIB);
+    const { settings, left } = cutting(bytes.length, 4, true, hasRange);
+    await converting({ bytes, etag: '"v1"', ...settings }, [], sha256(bytes), ({ result, server }) => {
+      assert.equal(left(), 0);
+      assertResumes(result, true);
+      const lost = SOCKET_BUFFERS + CUTS * RANGE_LENGTH;
+      assert.ok(server.served() <= bytes.length + lost, `${server.served() - bytes.length} bytes too many`);
     });
   });
 });
@@ -153,7 +168,7 @@ describe("a stream that is cut at 20 places", { concurrency: true }, () => {
       const { settings, left } = cutting(gz.length, 3, resets, () => true);
       await converting({ bytes: gz, etag, ...settings }, [], sha256(plain), ({ result, server }) => {
         assert.equal(left(), 0);
-        assert.equal(result.resumes, CUTS);
+        assertResumes(result, resets);
         assert.deepEqual([result.bytesRead, result.spilled, result.wrappers], [gz.length, false, ["gzip"]]);
         assert.ok(server.served() <= gz.length + CUTS * lost, `${server.served() - gz.length} bytes too many`);
       });
@@ -190,7 +205,7 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
     it(`${name}, bare: in ranges, with no file but the disk`, async () => {
       const image = imageFrom(large);
       const expected = format === "raw" ? large : rawOf(image, format);
-      await convertAlone(image, expected, ({ result, server }) => {
+      await convertAlone([], image, expected, ({ result, server }) => {
         const [first, ...others] = server.requests;
         assert.equal(first?.headers.range, undefined);
         assert.ok(others.length > 4 && others.every(hasRange), `${others.length} more requests`);
@@ -203,7 +218,7 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
       const image = imageFrom(small);
       const expected = format === "raw" ? small : rawOf(image, format);
       for (const compress of Object.values(compressors)) {
-        await convertAlone(compress(image), expected, ({ result, server }) => {
+        await convertAlone(["--threads", "1"], compress(image), expected, ({ result, server }) => {
           assert.equal(server.requests.length, 1);
           assert.equal(result.wrappers.length, 1);
         });
@@ -233,7 +248,12 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
 });
 
 /** In this process, in folders that are watched. */
-async function convertAlone(image: Buffer, expected: Buffer, use: (converted: Converted) => void): Promise<void> {
+async function convertAlone(
+  args: readonly string[],
+  image: Buffer,
+  expected: Buffer,
+  use: (converted: Converted) => void,
+): Promise<void> {
   await withFolder(async (folder) => {
     const [disks, temporary] = [path.join(folder, "disks"), path.join(folder, "tmp")];
     fs.mkdirSync(disks);
@@ -245,13 +265,19 @@ async function convertAlone(image: Buffer, expected: Buffer, use: (converted: Co
     try {
       await withServer({ bytes: image, etag: '"v1"' }, async (server) => {
         const target = path.join(disks, "disk.raw");
-        const { status, stdout, stderr } = await runCommand(convert, ["--json", `${server.origin}/image`, target]);
+        const { status, stdout, stderr } = await runCommand(convert, [
+          "--json",
+          ...args,
+          `${server.origin}/image`,
+          target,
+        ]);
         assert.equal(status, 0, stderr + stdout);
         assert.ok(fs.readFileSync(target).equals(expected), "the disk");
         const result = JSON.parse(stdout) as ConvertResult;
         assert.equal(result.spilled, false);
         use({ result, server });
       });
+      await until(() => seen.has("disk.raw"));
     } finally {
       if (TMPDIR === undefined) delete process.env["TMPDIR"];
       else process.env["TMPDIR"] = TMPDIR;
@@ -297,7 +323,7 @@ describe("a server that is silent", () => {
   it("is given up after the time that was asked for, and the rest comes by another connection", async () => {
     const misdeed = (number: number): Misdeed | undefined => (number === 4 ? { stallAfter: 1000 } : undefined);
     await converting({ bytes, etag: '"v1"', misdeed }, ["--stall-timeout", "1"], sha256(bytes), ({ result }) => {
-      assert.equal(result.resumes, 1);
+      assert.ok(result.resumes >= 1);
     });
   });
 });

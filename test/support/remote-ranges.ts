@@ -8,7 +8,11 @@ import type { ReadSpec } from "../../importer/random-access.ts";
 import type { RemoteRanges } from "../../importer/sources/source.ts";
 
 /** Of a server that says `etag: "one"`. */
-export function remoteRanges(url: string, size: number, options: Partial<HttpOptions> = {}): RemoteRanges {
+export function remoteSpec(url: string, size: number, options: Partial<HttpOptions> = {}): ReadSpec {
+  return { name: url, size, remote: remoteRanges(url, size, options) };
+}
+
+function remoteRanges(url: string, size: number, options: Partial<HttpOptions> = {}): RemoteRanges {
   const representation = {
     size,
     validator: '"one"',
@@ -19,8 +23,4 @@ export function remoteRanges(url: string, size: number, options: Partial<HttpOpt
   } as const;
   const http = { ...defaultHttpOptions, ...options };
   return structuredClone({ http, spec: { place: Place.parse(url).spec, representation } });
-}
-
-export function remoteSpec(url: string, size: number, options: Partial<HttpOptions> = {}): ReadSpec {
-  return { name: url, size, remote: remoteRanges(url, size, options) };
 }
