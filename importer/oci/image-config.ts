@@ -1,11 +1,8 @@
 /**
- * The configuration of a container image: for which architecture it is, its environment and labels, and the digests of its
- * layers without their compression.
+ * The configuration of a container image: for which architecture it is, its environment and its labels.
  * @see OCI image specification, "Image configuration"
  */
 import { FormatError } from "../../formats/errors.ts";
-import { parseContentDigest } from "./content-digest.ts";
-import type { ContentDigest } from "./content-digest.ts";
 import { arrayAt, objectAt, parseObject, textAt, textsOf } from "./json-object.ts";
 
 export interface ImageConfig {
@@ -14,12 +11,10 @@ export interface ImageConfig {
   /** `NAME=value` lines. */
   readonly environment: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  /** One for each layer, the base's first; of one that says nothing usable undefined. */
-  readonly diffIds: readonly (ContentDigest | undefined)[];
 }
 
 /** Of an artifact: it has none. */
-export const NO_CONFIG: ImageConfig = { architecture: "", environment: [], labels: {}, diffIds: [] };
+export const NO_CONFIG: ImageConfig = { architecture: "", environment: [], labels: {} };
 
 /** Bytes; histories of hundreds of layers take some 100 KiB. */
 export const MAX_CONFIG_LENGTH = 4 * 1024 * 1024;
@@ -34,14 +29,10 @@ const BOOTC_LABELS = ["containers.bootc", "ostree.bootable"];
 export function parseImageConfig(bytes: Uint8Array): ImageConfig {
   const document = parseObject(bytes, "the image's config");
   const config = objectAt(document, "config") ?? {};
-  const rootFs = objectAt(document, "rootfs") ?? {};
   return {
     architecture: textAt(document, "architecture") ?? "",
     environment: (arrayAt(config, "Env") ?? []).filter((line) => typeof line === "string"),
     labels: textsOf(objectAt(config, "Labels")),
-    diffIds: (arrayAt(rootFs, "diff_ids") ?? []).map((text) => {
-      return typeof text === "string" ? parseContentDigest(text) : undefined;
-    }),
   };
 }
 

@@ -11,8 +11,8 @@ import type { ContentDigest } from "./content-digest.ts";
 
 export interface ExpectedContent {
   readonly digest: ContentDigest;
-  /** Bytes; undefined: nobody said. */
-  readonly size: number | undefined;
+  /** Bytes. */
+  readonly size: number;
   /** Names it in messages. */
   readonly what: string;
 }
@@ -46,7 +46,7 @@ export class VerifiedStream implements ByteStream {
     const { digest, size, what } = this.#expected;
     if (count > 0) {
       this.position += count;
-      if (this.position > (size ?? Infinity)) {
+      if (this.position > size) {
         throw new SourceError("SOURCE_CHECKSUM", `${what} has more than the ${size} bytes that its manifest says`, {
           context: { algorithm: digest.algorithm, expected: digest.hex, actual: "unknown" },
         });
@@ -54,7 +54,7 @@ export class VerifiedStream implements ByteStream {
       this.#hash.update(into.subarray(0, count));
     } else if (!this.#isChecked) {
       this.#isChecked = true;
-      if (this.position < (size ?? 0)) {
+      if (this.position < size) {
         throw new SourceError("SOURCE_TRUNCATED", `${what} ended after ${this.position} of ${size} bytes`, {
           context: { offset: this.position },
         });

@@ -139,7 +139,7 @@ async function openImage(
   const config = parseImageConfig(await store.document(manifest.config, MAX_CONFIG_LENGTH));
   checkArchitecture(options.architecture, config.architecture);
   refuseBootc(config);
-  const reading = new LayerReading(store, manifest, config, options);
+  const reading = new LayerReading(store, manifest, options);
   const disk = await findDisk(reading.openers(), options.member);
   const total = reading.bytes + disk.rest;
   return sourceOf(store, reference, {
@@ -156,14 +156,12 @@ async function openImage(
 class LayerReading {
   readonly #store: ImageStore;
   readonly #manifest: ImageManifest;
-  readonly #config: ImageConfig;
   readonly #decoding: DecodeOptions;
   readonly #opened: { readonly blob: StoredBlob; readonly counted: CountedStream }[] = [];
 
-  constructor(store: ImageStore, manifest: ImageManifest, config: ImageConfig, options: ContainerImageOptions) {
+  constructor(store: ImageStore, manifest: ImageManifest, options: ContainerImageOptions) {
     this.#store = store;
     this.#manifest = manifest;
-    this.#config = config;
     const decoders = options.env["DECANT_DECODERS"] === "portable" ? "portable" : "auto";
     this.#decoding = options.decoding ?? { decoders, memoryLimit: DEFAULT_MEMORY_LIMIT };
   }
@@ -180,19 +178,14 @@ class LayerReading {
   /** The topmost layer first. */
   openers(): (() => Promise<Layer>)[] {
     const { layers } = this.#manifest;
-    const { diffIds } = this.#config;
-    // Empty layers of schema 1 had no digest; a config that does not count as the manifest does says nothing.
-    const isUsable = diffIds.length === layers.length;
-    return layers
-      .map((descriptor, index) => () => this.#open(descriptor, isUsable ? diffIds[index] : undefined))
-      .toReversed();
+    return layers.map((descriptor) => () => this.#open(descriptor)).toReversed();
   }
 
-  async #open(descriptor: Descriptor, diffId: ImageConfig["diffIds"][number]): Promise<Layer> {
+  async #open(descriptor: Descriptor): Promise<Layer> {
     const blob = await this.#store.blob(descriptor);
     const counted = new CountedStream(blob.stream);
     this.#opened.push({ blob, counted });
-    return await Layer.open(counted, { descriptor, diffId, decoding: this.#decoding });
+    return await Layer.open(counted, { descriptor, decoding: this.#decoding });
   }
 }
 

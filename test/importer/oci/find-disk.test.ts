@@ -47,11 +47,7 @@ async function search(layers: readonly (readonly TarEntry[])[], member?: string)
       isClosed = true;
     });
     const descriptor = { mediaType: "", digest, size: bytes.length, annotations: {}, platform: undefined };
-    return await Layer.open(stream, {
-      descriptor,
-      diffId: undefined,
-      decoding: { decoders: "portable", memoryLimit: 1 << 20 },
-    });
+    return await Layer.open(stream, { descriptor, decoding: { decoders: "portable", memoryLimit: 1 << 20 } });
   });
   try {
     const found = await findDisk(openers, member);

@@ -7,12 +7,7 @@ import { digestOf } from "../../support/build-image.ts";
 import { readAll } from "../../support/http-client.ts";
 
 /** @param answer at once, or later as a socket does */
-function verified(
-  text: string,
-  expected: string,
-  size: number | undefined,
-  answer: "at once" | "later",
-): VerifiedStream {
+function verified(text: string, expected: string, size: number, answer: "at once" | "later"): VerifiedStream {
   const bytes = Buffer.from(text);
   let at = 0;
   const read = (into: Uint8Array): number => {
@@ -45,7 +40,7 @@ for (const answer of ["at once", "later"] as const) {
     });
 
     it("fails at the end of something else, and where it is too short", async () => {
-      await fails(verified("the contents", "the content", undefined, answer), "SOURCE_CHECKSUM", /has the digest/);
+      await fails(verified("the contents", "the content", 12, answer), "SOURCE_CHECKSUM", /has the digest/);
       await fails(verified("the conten!", "the content", 11, answer), "SOURCE_CHECKSUM", /has the digest/);
       await fails(verified("the", "the content", 11, answer), "SOURCE_TRUNCATED", /ended after 3 of 11 bytes/);
     });
