@@ -11,7 +11,10 @@ const COUNTERS = [
   "bytesWritten",
   "writes",
   "bytesZeroed",
+  /** Reading local files. */
   "readMs",
+  /** How long a thread had nothing to do because the bytes of its next job were still on their way over the network. */
+  "waitMs",
   "decodeMs",
   "zeroSearchMs",
   "writeMs",

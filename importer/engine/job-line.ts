@@ -2,6 +2,7 @@
  * The jobs of one thread, one after the other. What a job reads over the network is fetched while those before it decode and
  * write; a local file is read when it is the job's turn, so that one buffer does.
  */
+import { performance } from "node:perf_hooks";
 import type { JobExecutor, LoadedInput } from "./executor.ts";
 import type { Job, JobResult } from "./job.ts";
 
@@ -31,6 +32,16 @@ export class JobLine {
   }
 
   async #run(job: Job, early: LoadedInput | Promise<LoadedInput> | undefined): Promise<JobResult> {
-    return this.#executor.run(job, await (early ?? this.#executor.load(job.input)));
+    const input = early ?? this.#executor.load(job.input);
+    return this.#executor.run(job, input instanceof Promise ? await this.#waitFor(input) : input);
+  }
+
+  async #waitFor(input: Promise<LoadedInput>): Promise<LoadedInput> {
+    const started = performance.now();
+    try {
+      return await input;
+    } finally {
+      this.#executor.counters.add("waitMs", performance.now() - started);
+    }
   }
 }

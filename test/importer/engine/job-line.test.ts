@@ -91,7 +91,10 @@ describe("JobLine", () => {
       await all;
       assert.deepEqual(ended, ALL);
       assert.ok(target().equals(disk));
-      assert.equal(executor.counters.totals().bytesRead, disk.length);
+      const { bytesRead, readMs, waitMs } = executor.counters.totals();
+      assert.equal(bytesRead, disk.length);
+      assert.ok(readMs > 0);
+      assert.equal(waitMs, 0);
     });
   });
 
@@ -99,6 +102,7 @@ describe("JobLine", () => {
     // The first to be asked for is the last to come.
     const misdeed = (part: number): Misdeed | undefined => (part === 0 ? { drip: 4 * KIB } : undefined);
     await withRemote(misdeed, async ({ line, executor, target }, server) => {
+      const started = performance.now();
       const { ended, all } = pushAll(line, ALL.map(copy));
       await until(() => server.requests.length === PARTS && server.served() > disk.length - PART);
       assert.deepEqual(ended, []);
@@ -106,8 +110,9 @@ describe("JobLine", () => {
       await all;
       assert.deepEqual(ended, ALL);
       assert.ok(target().equals(disk));
-      const { bytesRead, reads, retries } = executor.counters.totals();
-      assert.deepEqual([bytesRead, reads, retries], [disk.length, PARTS, 0]);
+      const { bytesRead, reads, retries, readMs, waitMs } = executor.counters.totals();
+      assert.deepEqual([bytesRead, reads, retries, readMs], [disk.length, PARTS, 0, 0]);
+      assert.ok(waitMs > 0 && waitMs <= performance.now() - started, "requests that overlap are waited for once");
     });
   });
 
