@@ -5,9 +5,8 @@
  * The digest is the blob's, which the manifest vouches for. The config's `diff_ids`, of the tar without its compression, are
  * not compared: they would be of the same bytes, and took 30 % of the time of a layer with a sparse disk.
  *
- * How it is compressed and whether it is a tar is decided by content; media types are wrong often enough. The entries come
- * from our own tar parser: `tar-stream` knows links too, but reads pax headers of any length into memory and fails on old GNU
- * sparse files. What goes wrong names the layer, and how many of its bytes had come.
+ * How it is compressed and whether it is a tar is decided by content; media types are wrong often enough. What goes wrong
+ * names the layer, and how many of its bytes had come.
  */
 import type { Member } from "../../formats/archives/archive.ts";
 import { isZero, startsAsTar } from "../../formats/archives/tar/header.ts";
