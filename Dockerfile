@@ -21,7 +21,7 @@ WORKDIR /usr/lib/decant
 # The packages, without their scripts: only one has to be compiled, and Debian's node-gyp would link it to Debian's Node.js.
 FROM tools AS packages
 COPY package.json package-lock.json ./
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=secret,id=ca --mount=type=cache,target=/root/.npm \
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=secret,id=ca \
     if [ -e /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && \
     node=$PWD/$(echo node_modules/node-linux-*) && cd node_modules/@ronomon/direct-io && \
@@ -61,12 +61,16 @@ RUN --mount=type=secret,id=apt --mount=type=secret,id=ca \
     useradd --uid 107 --gid 107 --home-dir / --no-create-home --shell /usr/sbin/nologin qemu
 COPY --from=image-server /usr/lib/decant/image-server /usr/bin/cdi-containerimage-server
 COPY --from=build /usr/lib/decant /usr/lib/decant
-# Node.js keeps compiled programs for each user, in a folder that nobody can write at run time.
+# Node.js keeps compiled programs for each user, in a folder that nobody can write at run time. What runs here fills it: a
+# conversion with worker threads, an import, and then every other part that can be loaded by itself.
 RUN for name in decant cdi-importer cdi-image-size-detection; do ln -s ../lib/decant/bin/decant /usr/bin/$name; done && \
-    cd /usr/lib/decant && install -d -o 107 -g 107 node_modules/.cache/decant && \
-    setpriv --reuid 107 --regid 107 --clear-groups \
-      decant convert --progress none --threads 2 - null: < images/qcow2/two-partitions.qcow2 && \
-    setpriv --reuid 107 --regid 107 --clear-groups decant --version && \
-    chown -R 0:0 node_modules/.cache && chmod -R a+rX,go-w node_modules/.cache && rm -rf images
+    cd /usr/lib/decant && install -d -o 107 -g 107 node_modules/.cache/decant /tmp/warm && \
+    as_107="setpriv --reuid 107 --regid 107 --clear-groups" && \
+    $as_107 decant convert --progress none --threads 2 - null: < images/qcow2/two-partitions.qcow2 && \
+    $as_107 env IMPORTER_SOURCE=none IMPORTER_CONTENTTYPE=kubevirt IMPORTER_IMAGE_SIZE=1Mi PREALLOCATION=false \
+      DECANT_METRICS_PORT=0 DECANT_DATA_DIR=/tmp/warm DECANT_TERMINATION_LOG=/tmp/warm/log cdi-importer && \
+    $as_107 env NODE_COMPILE_CACHE=$PWD/node_modules/.cache/decant sh bin/node24 --max-semi-space-size=1 -e ' \
+      for (const file of fs.globSync("dist/{formats,importer}/**/*.js")) import("./" + file).catch(() => undefined);' && \
+    chown -R 0:0 node_modules/.cache && chmod -R a+rX,go-w node_modules/.cache && rm -rf images /tmp/warm
 USER 107:107
 ENTRYPOINT ["/usr/bin/cdi-importer", "-alsologtostderr"]
