@@ -53,9 +53,11 @@ const BROKEN_TRANSFERS: readonly ErrorCode[] = ["SOURCE_TRUNCATED", "SOURCE_CHAN
 const WORDS: readonly Words[] = [
   {
     codes: ["SOURCE_CHECKSUM"],
-    text: (_, { algorithm, expected, actual }) => {
+    text: (own, { algorithm, expected, actual, of }) => {
       const both = `expected ${text(algorithm)}:${text(expected)}, calculated ${text(algorithm)}:${text(actual)}`;
-      return `checksum validation failed: checksum mismatch: ${both}`;
+      const words = `checksum validation failed: checksum mismatch: ${both}`;
+      // Nobody asked for the digest of a container image's layer: which one it is has to be said.
+      return of === undefined ? words : `${words}: ${own}`;
     },
   },
   {
@@ -83,7 +85,9 @@ const WORDS: readonly Words[] = [
   },
   {
     codes: ANSWERS,
-    when: (site, { errno }) => isFirstContact(site, "http") && (errno === "ENOTFOUND" || errno === "EAI_AGAIN"),
+    when: (site, { errno, proxy }) => {
+      return isFirstContact(site, "http") && proxy !== true && (errno === "ENOTFOUND" || errno === "EAI_AGAIN");
+    },
     text: (own, _, { endpoint }) => `HTTP request errored: ${lookupFailed(endpoint)}: ${own}`,
   },
   { codes: ANSWERS, when: (site) => isFirstContact(site, "http"), text: (own) => `HTTP request errored: ${own}` },

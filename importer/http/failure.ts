@@ -51,8 +51,11 @@ const PASSING_CODES = new Set([
 /** The name of a failure that this client makes itself: what a proxy answered to CONNECT. */
 export const PROXY_STATUS = "PROXY_STATUS_";
 
-/** A request without an answer, or a body that broke off. */
-export function connectionFailure(error: unknown, place: Place): Failure {
+/**
+ * A request without an answer, or a body that broke off.
+ * @param proxy that stands between, so that who reads of a refusal knows that it may be the proxy's
+ */
+export function connectionFailure(error: unknown, place: Place, proxy?: URL): Failure {
   const code = codeOf(error) ?? "";
   if (code.startsWith(PROXY_STATUS)) return proxyFailure(Number(code.slice(PROXY_STATUS.length)), place);
   const reason = reasonOf(error);
@@ -65,9 +68,10 @@ export function connectionFailure(error: unknown, place: Place): Failure {
   }
   // The error of node-fetch holds the URL with its query; only the reason goes on.
   const cause = Object.assign(new Error(reason), code === "" ? {} : { code });
-  const failed = new SourceError("SOURCE_UNAVAILABLE", `cannot read ${place.name}`, {
+  const by = proxy === undefined ? "" : ` through the proxy ${proxy.host}`;
+  const failed = new SourceError("SOURCE_UNAVAILABLE", `cannot read ${place.name}${by}`, {
     cause,
-    context: { errno: code },
+    context: { errno: code, ...(proxy === undefined ? {} : { proxy: true }) },
   });
   return { error: failed, mayRetry: PASSING_CODES.has(code) };
 }

@@ -19,6 +19,7 @@ import type { HttpOptions } from "./http-options.ts";
 import { systemPace } from "./pace.ts";
 import type { Pace } from "./pace.ts";
 import type { Place } from "./place.ts";
+import { proxyFor } from "./proxies.ts";
 import { book, pieceLength } from "./rate-limit.ts";
 import { isRedirect, nextHop } from "./redirects.ts";
 import type { Hop } from "./redirects.ts";
@@ -183,7 +184,9 @@ export class HttpClient {
       watch.abort();
       if (error instanceof UsageError) throw error;
       if (signal.aborted) throw new Interrupted();
-      return stalled ? stallFailure(place, limitMs) : connectionFailure(error, place);
+      return stalled
+        ? stallFailure(place, limitMs)
+        : connectionFailure(error, place, proxyFor(hop.url, this.options.proxies));
     }
   }
 }

@@ -45,6 +45,7 @@ export function openFileTarget(name: string, place: string, options: FileOptions
   const partial = partialPath(place);
   const direct = options.direct && directNote(notes);
   try {
+    refuseFolder(name, place);
     const { fd, isDirect } = openPartial(partial, direct, options.kernel);
     if (direct && !isDirect)
       notes.push(`the filesystem of ${name} refuses O_DIRECT, so it is written through the page cache`);
@@ -52,6 +53,15 @@ export function openFileTarget(name: string, place: string, options: FileOptions
   } catch (error) {
     throw toTargetError(error, "create", name);
   }
+}
+
+/** It could not be replaced, and that would be found out when all is written. */
+function refuseFolder(name: string, place: string): void {
+  if (fs.lstatSync(place, { throwIfNoEntry: false })?.isDirectory() !== true) return;
+  throw new TargetError("TARGET_DENIED", `${name} is a folder, and the disk is to have its name`, {
+    remedy: "Remove it.",
+    context: { path: name },
+  });
 }
 
 function directNote(notes: string[]): boolean {

@@ -6,7 +6,8 @@
  * escaped, so a disk called `50%?.img` is asked for by its name, and no name leads anywhere else.
  */
 import fs from "node:fs";
-import { errnoName, Interrupted, SourceError } from "../errors.ts";
+import { errnoName, Interrupted, SourceError, toTargetError } from "../errors.ts";
+import type { TargetError } from "../errors.ts";
 import type { Pace } from "../http/pace.ts";
 
 const POLL_MS = 1000;
@@ -48,12 +49,12 @@ export function endpointOfDisk(endpoint: string, name: Uint8Array): string {
  * Says that the image is no longer needed.
  * @returns why it could not be said, for the log: the import has succeeded or failed without it
  */
-export function makeDoneFile(path: string): Error | undefined {
+export function makeDoneFile(path: string): TargetError | undefined {
   try {
     fs.closeSync(fs.openSync(path, "wx", 0o644));
     return undefined;
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return toTargetError(error, "make", path);
   }
 }
 

@@ -3,14 +3,20 @@
  * restarted one finds its last message in it.
  */
 import fs from "node:fs";
+import { toTargetError } from "../errors.ts";
 
 /** Of a new file. In a pod the kubelet has made it. */
 const MODE = 0o600;
 
 /**
  * @param message undefined: nothing is written
- * @throws Error where it cannot be written
+ * @throws TargetError where it cannot be written
  */
 export function writeTerminationLog(path: string, message: string | undefined): void {
-  if (message !== undefined) fs.writeFileSync(path, message, { mode: MODE });
+  if (message === undefined) return;
+  try {
+    fs.writeFileSync(path, message, { mode: MODE });
+  } catch (error) {
+    throw toTargetError(error, "write", path);
+  }
 }

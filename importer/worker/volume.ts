@@ -104,6 +104,10 @@ function temporaryFilesIn(folder: string): string[] {
 }
 
 function isFileOrLink(name: string): boolean {
-  const stat = fs.lstatSync(name, { throwIfNoEntry: false });
-  return stat !== undefined && (stat.isFile() || stat.isSymbolicLink());
+  try {
+    const stat = fs.lstatSync(name);
+    return stat.isFile() || stat.isSymbolicLink();
+  } catch {
+    return false; // it is not there, or cannot be: the target says so
+  }
 }

@@ -37,6 +37,12 @@ describe("connectionFailure", () => {
       assert.deepEqual([failure.error.code, failure.mayRetry], [code, mayRetry]);
     });
   }
+
+  it("names a proxy that stands between, without its password", () => {
+    const { error } = connectionFailure(systemError("ECONNREFUSED"), PLACE, new URL("http://me:secret@proxy:3128/"));
+    assert.equal(error.message, "cannot read http://host/disk through the proxy proxy:3128");
+    assert.deepEqual(error.context, { errno: "ECONNREFUSED", proxy: true });
+  });
 });
 
 describe("statusFailure", () => {
