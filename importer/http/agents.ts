@@ -22,6 +22,8 @@ export interface AgentSettings {
   readonly proxies: ProxySettings;
   /** Told to a proxy too. */
   readonly userAgent: string;
+  /** What a proxy that makes a tunnel is told instead. */
+  readonly tunnelUserAgent?: string | undefined;
 }
 
 /** Eight threads read ranges in parallel, each with few connections at once; idle ones beyond this are closed. */
@@ -63,15 +65,16 @@ export class Agents {
     const settings = {
       ...kept,
       ...(isSecure || proxy.protocol === "https:" ? this.#tlsOptions() : {}),
-      headers: this.#proxyHeaders(proxy),
+      headers: this.#proxyHeaders(proxy, isSecure),
     };
     const bare = withoutAuth(proxy);
     return isSecure ? tunnel(bare, settings, this.#tlsOptions()) : new HttpProxyAgent(bare, settings);
   }
 
   /** Given as a header, not in the URL: the agents show the URL to whoever listens. */
-  #proxyHeaders(proxy: URL): Record<string, string> {
-    const headers = { "User-Agent": this.#settings.userAgent };
+  #proxyHeaders(proxy: URL, makesTunnel: boolean): Record<string, string> {
+    const { userAgent, tunnelUserAgent = userAgent } = this.#settings;
+    const headers = { "User-Agent": makesTunnel ? tunnelUserAgent : userAgent };
     const auth = authOf(proxy);
     return auth === undefined ? headers : { ...headers, "Proxy-Authorization": basicHeader(auth) };
   }

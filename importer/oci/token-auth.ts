@@ -139,8 +139,8 @@ function exchange(url: URL, query: Query, identityToken: string): TokenRequest {
 }
 
 /** Of the options only those: headers and credentials that were given for the registry are not for the token's server. */
-function networkOf({ trust, proxies, userAgent }: AgentSettings): AgentSettings {
-  return { trust, proxies, userAgent };
+function networkOf({ trust, proxies, userAgent, tunnelUserAgent }: AgentSettings): AgentSettings {
+  return { trust, proxies, userAgent, tunnelUserAgent };
 }
 
 function tokenIn(bytes: Uint8Array, place: Place): string {

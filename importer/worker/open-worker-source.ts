@@ -46,6 +46,9 @@ export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorke
   return await OPENERS[kind](endpoint, kind === "http" ? http : bare, options);
 }
 
+/** Tests of CDI look for it in their proxy's log. */
+const REGISTRY_TUNNEL_USER_AGENT = "Go-http-client/1.1";
+
 type Opener = (endpoint: string, http: HttpOptions, options: OpenWorkerSourceOptions) => Promise<WorkerSource>;
 
 const OPENERS: Readonly<Record<ImageSourceKind, Opener>> = {
@@ -93,9 +96,10 @@ async function openGoogleBucket(
   return { source: await openGcs(name, { http, credentialsFile: config.googleCredentials, env, allowsPages: false }) };
 }
 
-async function openImage(name: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
+async function openImage(name: string, bare: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {
   const { openContainerImage } = await import("../sources/container-image.ts");
   const { config, env, decoding } = options;
+  const http = { ...bare, tunnelUserAgent: REGISTRY_TUNNEL_USER_AGENT };
   const { architecture, insecureTls: insecure, secretKey: pullSecret } = config;
   const source = await openContainerImage(name, { http, pullSecret, architecture, insecure, env, decoding });
   return { source, labels: () => Promise.resolve(labelsFromEnvironment(source.environment)) };

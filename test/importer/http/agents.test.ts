@@ -134,7 +134,7 @@ describe("a proxy", { skip }, () => {
         await withProxy({ auth: "user:p@ss" }, async (proxy) => {
           const proxies = { ...noProxies, https: `http://user:p%40ss@${proxy.host}` };
           await withClient(
-            { trust, proxies, userAgent: "cdi-golang-importer", auth: { kind: "basic", user: "a", password: "b" } },
+            { trust, proxies, tunnelUserAgent: "tunnel", auth: { kind: "basic", user: "a", password: "b" } },
             async (client) => {
               const place = Place.parse(`${server.origin.replace("127.0.0.1", HOST)}/disk`);
               for (let i = 0; i < 3; i++) {
@@ -145,7 +145,8 @@ describe("a proxy", { skip }, () => {
               assert.equal(proxy.requests.length, 1, "the tunnel is kept");
               const { line, headers } = proxy.requests[0] ?? { line: "", headers: {} };
               assert.match(line, /^CONNECT 0\.0\.0\.0:\d+$/);
-              assert.equal(headers["user-agent"], "cdi-golang-importer");
+              assert.equal(headers["user-agent"], "tunnel");
+              assert.equal(server.requests[0]?.headers["user-agent"], "decant");
               assert.equal(headers.authorization, undefined, "the server's password is none of its business");
               assert.equal(server.requests[0]?.headers["proxy-authorization"], undefined);
             },
