@@ -96,7 +96,11 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     )
     .addOption(formatOption())
     .addOption(memberOption())
-    .option("--checksum <algorithm:hex>", "what the source's bytes must hash to: md5, sha1, sha256 or sha512")
+    .option(
+      "--checksum <algorithm:hex>",
+      "what the source's bytes must hash to as they are stored: md5, sha1, sha256 or sha512; of a container image the bytes " +
+        "of its disk's file, of an artifact those of its blob",
+    )
     .option("--verify", "read the target again and compare it with the source")
     .option("--digest", "print the SHA-256 of the disk")
     .addOption(threadsOption())

@@ -38,6 +38,6 @@ export function checkHash(hash: Hash, digest: ContentDigest, what: string): void
   const { algorithm, hex } = digest;
   throw new SourceError("SOURCE_CHECKSUM", `${what} has the digest ${algorithm}:${actual}, not ${digest.text}`, {
     remedy: "It is damaged, or not what was pushed; nothing of it was kept.",
-    context: { algorithm, expected: hex, actual },
+    context: { algorithm, expected: hex, actual, of: what },
   });
 }

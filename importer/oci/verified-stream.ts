@@ -48,7 +48,7 @@ export class VerifiedStream implements ByteStream {
       this.position += count;
       if (this.position > size) {
         throw new SourceError("SOURCE_CHECKSUM", `${what} has more than the ${size} bytes that its manifest says`, {
-          context: { algorithm: digest.algorithm, expected: digest.hex, actual: "unknown" },
+          context: { algorithm: digest.algorithm, expected: digest.hex, actual: "unknown", of: what },
         });
       }
       this.#hash.update(into.subarray(0, count));

@@ -296,6 +296,8 @@ describe("failureText", () => {
     assert.match(failureText(unknownHost, at("connect", { endpoint: "::" })), /dial tcp: lookup: no such host/);
     const bare = new SourceError("SOURCE_CHECKSUM", "m");
     assert.match(failureText(bare, at("Transfer")), /checksum mismatch: expected unknown:unknown/);
+    const layer = new SourceError("SOURCE_CHECKSUM", "layer 7 is another", { context: { of: "layer 7" } });
+    assert.match(failureText(layer, at("Transfer")), /calculated unknown:unknown: layer 7 is another$/);
     const teapot = new SourceError("SOURCE_UNAVAILABLE", "m", { context: { status: 599 } });
     assert.match(failureText(teapot, at("connect")), /got 599\. Status: 599$/);
   });
