@@ -2,6 +2,7 @@
  * What a command sees of the process: streams, environment, the signal that says stop. Tests bring their own.
  */
 import { readFileSync, writeSync } from "node:fs";
+import { constants } from "node:os";
 import { loadKernel } from "../importer/kernel.ts";
 import { consequences } from "../importer/outcome.ts";
 
@@ -25,6 +26,9 @@ export interface CommandIo {
 }
 
 const EXIT_INTERRUPTED = consequences.INTERRUPTED.exit;
+
+/** What a shell adds to the number of the signal that ended a process. */
+const SIGNALLED = 128;
 
 export function processIo(): CommandIo {
   let stop: AbortController | undefined;
@@ -74,7 +78,7 @@ function stopOnSignals(): AbortController {
       signals += 1;
       stop.abort();
       // A second Ctrl-C does not wait for the clean-up.
-      if (signals > 1) endInterrupted(EXIT_INTERRUPTED);
+      if (signals > 1) endInterrupted(SIGNALLED + constants.signals[name]);
     });
   }
   return stop;

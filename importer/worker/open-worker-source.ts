@@ -46,6 +46,9 @@ export async function openWorkerSource(kind: ImageSourceKind, options: OpenWorke
   return await OPENERS[kind](endpoint, kind === "http" ? http : bare, options);
 }
 
+/** The disk is done, and the container beside this one answers at once or never. */
+const LABELS_STALL_MS = 5000;
+
 /** Tests of CDI look for it in their proxy's log. */
 const REGISTRY_TUNNEL_USER_AGENT = "Go-http-client/1.1";
 
@@ -72,7 +75,17 @@ async function openWeb(named: string, http: HttpOptions, options: OpenWorkerSour
     log.warn(contractLines.contentType(plainText(type)));
   }
   if (!config.nodePull) return { source };
-  return { source, labels: async () => await readImageLabels(endpoint, new HttpClient(http)) };
+  return {
+    source,
+    async labels() {
+      const asking = new HttpClient({ ...http, stallMs: Math.min(http.stallMs, LABELS_STALL_MS) });
+      try {
+        return await readImageLabels(endpoint, asking);
+      } finally {
+        asking.close();
+      }
+    },
+  };
 }
 
 async function openBucket(name: string, http: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {

@@ -180,7 +180,7 @@ class Attempt {
     const opened = await orInterrupted(opening, signal, ({ source }) => source.close());
     await this.#pour(opened.source, volume, config);
     this.#sync(volume, config);
-    const labels = await askLabels(opened.labels, log);
+    const labels = await askLabels(opened.labels, log, signal);
     return successEnding({ preallocationApplied: config.preallocation && !unpacksArchive(config), labels });
   }
 

@@ -68,7 +68,7 @@ async function fails(odd: Odd, text: RegExp): Promise<void> {
 
 describe("a volume", { concurrency: 2 }, () => {
   it("where disk.img is a folder is refused before anything is written", async () => {
-    const prepare = ({ data }: WorkerPlace): void => void fs.mkdirSync(path.join(data, "disk.img"));
+    const prepare = ({ data }: WorkerPlace): void => fs.mkdirSync(path.join(data, "disk.img"));
     await fails(
       { prepare },
       /disk\.img is a folder, and the disk is to have its name\. Remove it\. \[TARGET_DENIED\]$/,
@@ -89,7 +89,7 @@ describe("a volume", { concurrency: 2 }, () => {
 
   it("with something else under the name of a partial disk is refused", async () => {
     for (const make of [
-      ({ data }: WorkerPlace): void => void fs.mkdirSync(path.join(data, ".disk.img.decant-partial")),
+      ({ data }: WorkerPlace): void => fs.mkdirSync(path.join(data, ".disk.img.decant-partial")),
       ({ data }: WorkerPlace): void => fs.symlinkSync("/etc/hostname", path.join(data, ".disk.img.decant-partial")),
     ]) {
       await fails({ prepare: make }, /decant-partial is in the way, .*\. Remove it\. \[TARGET_DENIED\]$/);
