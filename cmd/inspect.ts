@@ -9,6 +9,7 @@ import type { Source } from "../importer/sources/source.ts";
 import { openSource } from "../importer/sources/open-source.ts";
 import { spillInto } from "../importer/spill-file.ts";
 import type { Unwrapped } from "../importer/unwrap.ts";
+import type { RandomAccess } from "../importer/random-access.ts";
 import { unwrapSource } from "../importer/unwrap-source.ts";
 import type { DiskImage, Warning } from "../formats/disk-format.ts";
 import { FormatError } from "../formats/errors.ts";
@@ -62,8 +63,9 @@ async function inspect(name: string, options: ConnectionOptions, io: CommandIo):
   const connection = connect(name, options, io, { isForStart: true });
   const source = await openSource(name, connection.source);
   let unwrapped: Unwrapped | undefined;
+  let remote: RandomAccess | undefined;
   try {
-    unwrapped = await unwrapSource(source, unwrapOptions(options, io));
+    unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), opened: (file) => (remote = file) });
     const image = await open(unwrapped);
     return describe(source, unwrapped, image, null, connection.warnings);
   } catch (error) {
@@ -72,7 +74,7 @@ async function inspect(name: string, options: ConnectionOptions, io: CommandIo):
     return describe(source, unwrapped, undefined, refused, connection.warnings);
   } finally {
     await unwrapped?.stream?.close();
-    unwrapped?.file?.close();
+    remote?.close();
     source.close();
   }
 }

@@ -31,6 +31,7 @@ export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapSourc
     member: options.member,
     archives: true,
     asOneStream: false,
+    opened: () => undefined,
     passing: (stream) => stream,
   };
 }
@@ -40,16 +41,16 @@ export async function openImage(name: string, options: ConnectionOptions, io: Co
   const connection = connect(name, options, io);
   const source = await openSource(name, connection.source);
   tellWarnings([...connection.warnings, ...(source.warnings?.() ?? [])], io);
-  let file: RandomAccess | undefined;
+  let remote: RandomAccess | undefined;
   let temporary: LocalAccess | undefined;
   const close = (): void => {
-    file?.close();
+    remote?.close();
     source.close();
     if (temporary !== undefined) fs.closeSync(temporary.spec.fd);
   };
   try {
-    const unwrapped = await unwrapSource(source, unwrapOptions(options, io));
-    file = unwrapped.file;
+    const unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), opened: (file) => (remote = file) });
+    let { file } = unwrapped;
     if (file === undefined) {
       if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
       temporary = await copyToTemporary(unwrapped.stream, os.tmpdir());

@@ -77,7 +77,7 @@ export class ImportAttempts {
     if (reopening === undefined) throw error;
     const source = await orInterrupted(reopening, this.#signal, (late) => late.close());
     try {
-      const options = { ...this.#options, asOneStream: this.#asOneStream };
+      const options = { ...this.#options, asOneStream: this.#asOneStream || this.#options.asOneStream === true };
       this.#processor = new DataProcessor(source, this.#places.reopenTarget(), options, this.#signal);
     } catch (failure) {
       source.close();

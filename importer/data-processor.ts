@@ -12,7 +12,7 @@ import { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
 import { nextPhase } from "./phases.ts";
 import type { Outcome, Phase, PhaseRecord } from "./phases.ts";
-import { must, stopIfInterrupted, warningsOf } from "./run.ts";
+import { must, sourceWaitMs, stopIfInterrupted, warningsOf } from "./run.ts";
 import type { Run, RunOptions } from "./run.ts";
 import type { Source } from "./sources/source.ts";
 import { ScratchNeeded } from "./spill-file.ts";
@@ -45,6 +45,10 @@ export interface Report {
   /** Where the time went, summed over threads. */
   readonly totals: Totals;
   readonly waitedForSourceMs: number;
+  /** Taking off wrappers, where a stream passes. */
+  readonly unwrapMs: number;
+  /** At the end, until all is safely in its place. */
+  readonly flushMs: number;
   readonly digest: string | undefined;
 }
 
@@ -95,7 +99,7 @@ export class DataProcessor {
 
   /** Whether the image comes in ranges over the network, and not as one stream. */
   get readsRanges(): boolean {
-    return this.#run.unwrapped?.file?.spec.remote !== undefined;
+    return this.#run.remote !== undefined;
   }
 
   /** The path so far. */
@@ -119,7 +123,7 @@ export class DataProcessor {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
       run.stream?.close();
-      run.unwrapped?.file?.close();
+      run.remote?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
       if (run.source.file === undefined) run.source.close();
       await Promise.race([
@@ -133,7 +137,7 @@ export class DataProcessor {
       await this.#closeWorkers();
       run.stream?.close();
       await run.unwrapped?.stream?.close();
-      run.unwrapped?.file?.close();
+      run.remote?.close();
       run.source.close();
     }
   }
@@ -225,11 +229,13 @@ export class DataProcessor {
       bytesWritten,
       bytesZeroed: Math.max(0, size - bytesWritten),
       spilledBytes: stream?.spilledBytes ?? 0,
-      resumes: (source.resumes?.() ?? 0) + totals.retries + (unwrapped?.file?.retries ?? 0),
+      resumes: (source.resumes?.() ?? 0) + totals.retries + (this.#run.remote?.retries ?? 0),
       warnings: [...(source.warnings?.() ?? []), ...warningsOf(this.#run), ...notes],
       phases: this.#phases,
       totals,
-      waitedForSourceMs: counted?.waitedMs ?? 0,
+      waitedForSourceMs: sourceWaitMs(this.#run),
+      unwrapMs: this.#run.unwrapMs?.() ?? 0,
+      flushMs: this.#run.flushMs ?? 0,
       digest,
     };
   }

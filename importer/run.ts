@@ -10,6 +10,7 @@ import type { JobPool } from "./engine/job-pool.ts";
 import type { StreamPour } from "./engine/pour-stream.ts";
 import type { ZeroRanges } from "./engine/zero-ranges.ts";
 import { Interrupted } from "./errors.ts";
+import type { RandomAccess } from "./random-access.ts";
 import type { SecondReading } from "./second-reading.ts";
 import type { Source } from "./sources/source.ts";
 import type { SpillPlace } from "./spill-file.ts";
@@ -65,12 +66,16 @@ export interface Run {
   /** Set by Info. */
   unwrapped?: Unwrapped;
   image?: DiskImage;
+  /** What is read in ranges over the network. */
+  remote?: RandomAccess | undefined;
   /** The source's own bytes, where they pass as a stream. */
   counted?: CountedStream;
   checksummed?: ChecksummedStream | undefined;
   stream?: StreamPour;
   /** Where the options ask for it. */
   secondReading?: SecondReading;
+  /** Time that taking off wrappers has cost so far, where a stream passes. */
+  unwrapMs?: () => number;
 
   /** Set when the first byte is about to be written. */
   pool?: JobPool;
@@ -79,6 +84,8 @@ export interface Run {
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;
   digest?: string;
+  /** Time that it took until all was safely in its place. */
+  flushMs?: number;
 
   /** Set by Transfer, where there is no disk. */
   unpacked?: Unpacked;
@@ -106,6 +113,11 @@ export function refuseWarnings(run: Run): void {
  */
 export function stopIfInterrupted(run: Run): void {
   if (run.signal.aborted) throw new Interrupted();
+}
+
+/** Time spent waiting for the source's own bytes, where they pass as a stream. */
+export function sourceWaitMs({ source, counted }: Run): number {
+  return source.transferred?.().waitedMs ?? counted?.waitedMs ?? 0;
 }
 
 /** A value that an earlier step has set. */

@@ -42,11 +42,14 @@ export class DirectRanges {
     this.#target = { url, stallMs, tls: url.protocol === "https:" ? tlsOptions(trust, own) : undefined };
   }
 
-  /** Undefined where something stands between. @throws UsageError for a proxy of an unknown kind */
+  /** False where something stands between. @throws UsageError for a proxy of an unknown kind */
+  static reaches(options: HttpOptions, spec: RangeSpec): boolean {
+    return options.rateLimit === undefined && proxyFor(new URL(spec.place.current), options.proxies) === undefined;
+  }
+
+  /** Undefined where something stands between. @throws as `reaches` */
   static open(options: HttpOptions, spec: RangeSpec): DirectRanges | undefined {
-    const url = new URL(spec.place.current);
-    if (options.rateLimit !== undefined || proxyFor(url, options.proxies) !== undefined) return undefined;
-    return new DirectRanges(options, spec);
+    return DirectRanges.reaches(options, spec) ? new DirectRanges(options, spec) : undefined;
   }
 
   /**
@@ -63,7 +66,6 @@ export class DirectRanges {
     let count = kept === undefined ? 0 : await this.#fill(kept, into, request, fits);
     // A server may have ended a connection that was idle.
     if (count === 0) count = await this.#fill(new RangeSocket(this.#target), into, request, fits);
-    this.#misfits = count === 0 ? this.#misfits + 1 : 0;
     return count;
   }
 
@@ -82,6 +84,9 @@ export class DirectRanges {
     this.#busy.add(socket);
     const count = this.#isClosed ? 0 : await socket.fill(...exchange);
     this.#busy.delete(socket);
+    // No answer at all may be one the next time: the network is allowed to fail.
+    if (socket.isMisfit) this.#misfits += 1;
+    else if (count > 0) this.#misfits = 0;
     if (count === exchange[0].length && socket.isOpen) this.#idle.push(socket);
     else socket.close();
     return count;

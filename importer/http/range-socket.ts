@@ -40,6 +40,7 @@ export class RangeSocket {
   #headLength = 0;
   #exchange: Exchange | undefined;
   #isOpen = true;
+  #isMisfit = false;
   /** The server ends the connection after this answer. */
   #isLast = false;
 
@@ -66,6 +67,11 @@ export class RangeSocket {
   /** Ready for the next range. */
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** It ended because an answer came that was not the one that was hoped for. */
+  get isMisfit(): boolean {
+    return this.#isMisfit;
   }
 
   /**
@@ -114,7 +120,10 @@ export class RangeSocket {
       return false;
     }
     if (exchange.hasHead) exchange.filled += count;
-    else if (!this.#headGrew(exchange, count)) this.close();
+    else if (!this.#headGrew(exchange, count)) {
+      this.#isMisfit = true;
+      this.close();
+    }
     if (exchange.hasHead && exchange.filled === exchange.into.length) {
       if (this.#isLast) this.close();
       else exchange.done();

@@ -12,7 +12,7 @@ import type { DiskImage } from "../../formats/disk-format.ts";
 import type { Outcome } from "../phases.ts";
 import { needsSecondReading, openSecondReading } from "../second-reading.ts";
 import { spillInto } from "../spill-file.ts";
-import { refuseWarnings } from "../run.ts";
+import { refuseWarnings, sourceWaitMs } from "../run.ts";
 import type { Run } from "../run.ts";
 import type { UnwrapOptions } from "../unwrap.ts";
 import { unwrapSource } from "../unwrap-source.ts";
@@ -34,6 +34,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     ...unwrapping,
     // A checksum is over the bytes as they are stored, so they pass as a stream.
     asOneStream: options.asOneStream === true || options.checksum !== undefined || isTree,
+    opened: (remote) => (run.remote = remote),
     passing: (stream) => passingStream(run, stream),
   });
   run.unwrapped = unwrapped;
@@ -49,7 +50,7 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     return "random-access";
   }
   if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
-  run.stream = new StreamPour(unwrapped.stream, new Slab(SLOTS), () => spillInto(options.spillFolder));
+  run.stream = new StreamPour(timedStream(run, unwrapped.stream), new Slab(SLOTS), () => spillInto(options.spillFolder));
   setImage(run, await run.stream.drive(unwrapped.format.open(undefined)));
   return "stream";
 }
@@ -59,6 +60,14 @@ function passingStream(run: Run, stream: ByteStream): ByteStream {
   if (run.options.checksum === undefined) return run.counted;
   run.checksummed = new ChecksummedStream(run.counted, run.options.checksum);
   return run.checksummed;
+}
+
+/** The image's bytes: what they take longer than the source's own is the work of its wrappers. */
+function timedStream(run: Run, stream: ByteStream): ByteStream {
+  const timed = new CountedStream(stream);
+  const waitedBefore = sourceWaitMs(run);
+  run.unwrapMs = () => Math.max(0, timed.waitedMs - (sourceWaitMs(run) - waitedBefore));
+  return timed;
 }
 
 function setImage(run: Run, image: DiskImage): void {

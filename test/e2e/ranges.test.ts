@@ -160,17 +160,18 @@ describe("a stream that is cut at 20 places", { concurrency: true }, () => {
   const gz = zlib.gzipSync(plain, { level: 0 });
 
   for (const [what, resets, etag, lost] of [
-    ["ended", false, '"v1"', 0],
-    ["reset", true, '"v1"', SOCKET_BUFFERS],
+    ["in ranges, ended", false, '"v1"', 0],
+    ["in ranges, reset", true, '"v1"', RANGE_LENGTH],
     ["ended, with nothing to vouch for the file", false, undefined, OVERLAP_LENGTH],
   ] as const) {
     it(`in gzip, ${what}: at most one buffer is fetched again for each`, async () => {
-      const { settings, left } = cutting(gz.length, 3, resets, () => true);
+      const { settings, left } = cutting(gz.length, 3, resets, etag === undefined ? () => true : hasRange);
       await converting({ bytes: gz, etag, ...settings }, [], sha256(plain), ({ result, server }) => {
         assert.equal(left(), 0);
         assertResumes(result, resets);
         assert.deepEqual([result.bytesRead, result.spilled, result.wrappers], [gz.length, false, ["gzip"]]);
-        assert.ok(server.served() <= gz.length + CUTS * lost, `${server.served() - gz.length} bytes too many`);
+        const first = etag === undefined ? 0 : SOCKET_BUFFERS; // of the first GET, which is given up
+        assert.ok(server.served() <= gz.length + first + CUTS * lost, `${server.served() - gz.length} bytes too many`);
       });
     });
   }

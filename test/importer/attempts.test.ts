@@ -56,6 +56,9 @@ const DEFAULTS: RunOptions = {
   spillFolder: undefined,
 };
 
+/** As --checksum has it. */
+const AS_STREAM: Partial<RunOptions> = { asOneStream: true };
+
 interface Setting extends Partial<ServerSettings> {
   readonly options?: Partial<RunOptions>;
   readonly signal?: AbortSignal;
@@ -205,6 +208,7 @@ describe("ImportAttempts", () => {
     await assert.rejects(
       importing({
         ...replaced([GZ, '"one"'], [NEW_GZ, '"two"'], [third, '"three"']),
+        options: AS_STREAM,
         whileRunning: async (_, its) => void (server = await Promise.resolve(its)),
       }),
       (error) => error instanceof SourceError && error.code === "SOURCE_CHANGED",
@@ -290,7 +294,8 @@ describe("ImportAttempts", () => {
 
   for (const [what, stalled] of [
     ["in ranges", inTheMiddle({ stallAfter: 1000 })],
-    ["as a stream", { bytes: GZ, misdeed: () => ({ stallAfter: 5 * MIB }) }],
+    ["as a stream", { bytes: GZ, options: AS_STREAM, misdeed: () => ({ stallAfter: 5 * MIB }) }],
+    ["in ranges of a stream", { bytes: GZ, ...inTheMiddle({ stallAfter: 1000 }) }],
   ] as const satisfies readonly (readonly [string, Setting])[]) {
     it(`is interrupted ${what}, and not tried again`, async () => {
       for (const threads of [1, 2]) {
@@ -306,7 +311,8 @@ describe("ImportAttempts", () => {
           server = given[1];
           await whileRunning(...given);
         };
-        const setting = { ...stalled, signal: stop.signal, options: { threads }, whileRunning: seeing };
+        const options = { ...("options" in stalled ? stalled.options : {}), threads };
+        const setting = { ...stalled, signal: stop.signal, options, whileRunning: seeing };
         await assert.rejects(importing(setting), Interrupted);
         assert.ok(server !== undefined && server.requests.length <= asked + 8);
         assert.equal(wholeGets(server), 1);
@@ -347,7 +353,7 @@ describe("ImportAttempts", () => {
   it("leaves a device without its start, or with the right disk", { skip: requireLoopDevices() }, async () => {
     await withLoopDevice({ size: 16 * MIB }, async (device, backing) => {
       const versions = [GZ, NEW_GZ, zlib.gzipSync(DISK, { level: 1 })].map((bytes, i) => [bytes, `"${i}"`] as const);
-      await assert.rejects(importTo(device, replaced(...versions)), SourceError);
+      await assert.rejects(importTo(device, { ...replaced(...versions), options: AS_STREAM }), SourceError);
       assert.ok(fs.readFileSync(backing).subarray(0, MIB).equals(Buffer.alloc(MIB)));
       for (const threads of [1, 2]) {
         for (const [setting, expected] of [

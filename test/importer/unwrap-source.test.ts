@@ -11,6 +11,9 @@ import type { ByteStream } from "../../formats/byte-stream.ts";
 import { DEFAULT_MEMORY_LIMIT } from "../../formats/codecs/codec.ts";
 import { CountedStream } from "../../importer/counted-stream.ts";
 import { SourceError } from "../../importer/errors.ts";
+import type { HttpOptions } from "../../importer/http/http-options.ts";
+import type { RandomAccess } from "../../importer/random-access.ts";
+import { newRateLimit } from "../../importer/http/rate-limit.ts";
 import { openHttp } from "../../importer/sources/http.ts";
 import type { Source } from "../../importer/sources/source.ts";
 import { unwrapSource } from "../../importer/unwrap-source.ts";
@@ -35,7 +38,10 @@ interface Way {
   readonly hasPassed: boolean;
 }
 
-type Settings = Partial<ServerSettings> & { readonly options?: Partial<UnwrapSourceOptions> };
+type Settings = Partial<ServerSettings> & {
+  readonly options?: Partial<UnwrapSourceOptions>;
+  readonly http?: Partial<HttpOptions>;
+};
 
 function optionsWith(options: Partial<UnwrapSourceOptions>, passing: () => void): UnwrapSourceOptions {
   return {
@@ -45,6 +51,7 @@ function optionsWith(options: Partial<UnwrapSourceOptions>, passing: () => void)
     member: undefined,
     archives: true,
     asOneStream: false,
+    opened: () => undefined,
     passing: (stream: ByteStream) => {
       passing();
       return new CountedStream(stream);
@@ -54,9 +61,9 @@ function optionsWith(options: Partial<UnwrapSourceOptions>, passing: () => void)
 }
 
 async function unwrapping(settings: Settings, use: (way: Way) => Promise<void>): Promise<void> {
-  const { options = {}, ...others } = settings;
+  const { options = {}, http = {}, ...others } = settings;
   await withServer({ bytes: DISK, etag: '"one"', ...others }, async (server) => {
-    await withClient({}, async (client) => {
+    await withClient(http, async (client) => {
       const source = await openHttp(`${server.origin}/disk`, client, { allowsPages: false });
       let hasPassed = false;
       try {
@@ -146,8 +153,6 @@ describe("unwrapSource", () => {
 
   for (const [what, settings, expected] of [
     ["is small", { bytes: DISK.subarray(0, 4 * MIB - 1) }, DISK.subarray(0, 4 * MIB - 1)],
-    ["is compressed", { bytes: zlib.gzipSync(DISK, { level: 0 }) }, DISK],
-    ["lies in an archive", { bytes: Buffer.from(buildTar([{ name: "disk.raw", content: DISK }])) }, DISK],
     ["has to pass in order", { options: { asOneStream: true } }, DISK],
     ["has nothing to vouch for it", { etag: undefined }, DISK],
     ["has a weak validator", { etag: 'W/"one"' }, DISK],
@@ -161,6 +166,44 @@ describe("unwrapSource", () => {
     it(`asks once for an image that ${what}`, async () => {
       await unwrapping(settings, async (way) => await assertOneGet(way, expected, 0));
     });
+  }
+
+  for (const [what, bytes] of [
+    ["is compressed", zlib.gzipSync(DISK, { level: 0 })],
+    ["lies in an archive", buildTar([{ name: "disk.raw", content: DISK }])],
+  ] as const) {
+    it(`reads several ranges at once, in order, of an image that ${what}`, async () => {
+      let remote: RandomAccess | undefined;
+      const options = { opened: (file: RandomAccess | undefined) => (remote = file) };
+      await unwrapping({ bytes: Buffer.from(bytes), options }, async ({ unwrapped, server, hasPassed }) => {
+        assert.ok(hasPassed && unwrapped.file === undefined && unwrapped.stream !== undefined);
+        assert.ok((await readAll(unwrapped.stream)).equals(DISK));
+        const [first, ...others] = server.requests.map(({ headers }) => headers.range !== undefined);
+        assert.equal(first, false);
+        // One for the end, which proved them, and has the last piece in it.
+        assert.deepEqual(
+          others,
+          Array.from({ length: 1 + Math.floor(bytes.length / MIB) }, () => true),
+        );
+        assert.ok(remote !== undefined);
+        remote.close();
+      });
+    });
+
+    it(`asks once where the rate is limited and the image ${what}`, async () => {
+      const http = { rateLimit: newRateLimit(1e9) };
+      await unwrapping({ bytes: Buffer.from(bytes), http }, async (way) => await assertOneGet(way, DISK, 0));
+    });
+
+    for (const [how, misdeed] of [
+      ["ignores ranges", { ignoresRange: true }],
+      ["answers once only", { status: 403 }],
+    ] as const) {
+      it(`takes the first answer where the image ${what} and the server ${how}`, async () => {
+        const settings = { bytes: Buffer.from(bytes), ...onRanges(misdeed) };
+        await unwrapping(settings, async (way) => await assertOneGet(way, DISK, 2));
+      });
+    }
   }
 
   it("asks for ranges of an image that is just long enough", async () => {
