@@ -29,6 +29,8 @@ import {
   quantityArgument,
   threadsOption,
 } from "./image-options.ts";
+import { stagesOf } from "./stages.ts";
+import type { Stages } from "./stages.ts";
 import { showProgress } from "./progress-display.ts";
 import type { ProgressStyle } from "./progress-display.ts";
 import { summaryText } from "./summary.ts";
@@ -62,6 +64,8 @@ export interface ConvertResult {
   /** How often a connection that broke off or fell silent was continued. */
   readonly resumes: number;
   readonly seconds: number;
+  /** Where the time went. */
+  readonly stages: Stages;
   readonly maxRssBytes: number;
   readonly warnings: readonly { readonly code: string; readonly message: string }[];
   readonly target: string;
@@ -172,7 +176,8 @@ async function convert(
     stopProgress();
   }
   const seconds = (performance.now() - started) / 1000;
-  const result = toResult(report, { source: source.name, target: target.name, seconds }, connection, io);
+  const isLocal = source.path !== undefined;
+  const result = toResult(report, { source: source.name, target: target.name, seconds, isLocal }, connection, io);
   if (options.json !== true) io.stderr.write(summaryText(report, result));
   return result;
 }
@@ -204,7 +209,7 @@ function grownSize(virtualSize: number, size: number | undefined): number {
 
 function toResult(
   report: Report,
-  { source, target, seconds }: Pick<ConvertResult, "source" | "target" | "seconds">,
+  { source, target, seconds, isLocal }: Pick<ConvertResult, "source" | "target" | "seconds"> & { isLocal: boolean },
   connection: Connection,
   io: CommandIo,
 ): ConvertResult {
@@ -219,6 +224,7 @@ function toResult(
     spilled: report.spilledBytes > 0,
     resumes: report.resumes,
     seconds: Math.round(seconds * 1000) / 1000,
+    stages: stagesOf(report, isLocal),
     maxRssBytes: io.maxRss(),
     warnings: [...connection.warnings, ...report.warnings],
     target,

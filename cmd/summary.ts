@@ -3,6 +3,7 @@
  */
 import type { Report } from "../importer/data-processor.ts";
 import { showBytes } from "./quantity.ts";
+import { stagesText } from "./stages.ts";
 import type { ConvertResult } from "./convert.ts";
 
 /** A few lines, the last one ending in a newline. */
@@ -12,8 +13,9 @@ export function summaryText(report: Report, result: ConvertResult): string {
     `${result.target.replace(/:$/, "")}: ${showBytes(report.virtualSize)} disk from ${result.source} (${unwrapped}) in ${result.seconds.toFixed(2)} s`,
     `  read ${showBytes(report.bytesRead)}, wrote ${showBytes(report.bytesWritten)}, zeros ${showBytes(report.bytesZeroed)}, peak memory ${showBytes(result.maxRssBytes)}`,
     `  ${report.phases.map(({ phase, seconds }) => `${phase} ${seconds.toFixed(2)} s`).join(" · ")}`,
-    `  threads spent: ${stages(report)}`,
   ];
+  const stages = stagesText(result.stages);
+  if (stages !== "") lines.push(`  threads ${stages}`);
   if (report.spilledBytes > 0) {
     lines.push(
       `  ${showBytes(report.spilledBytes)} waited in a spill file: the image's tables lie far behind its data`,
@@ -26,16 +28,4 @@ export function summaryText(report: Report, result: ConvertResult): string {
   }
   for (const { code, message } of result.warnings) lines.push(`  warning: ${message} [${code}]`);
   return `${lines.join("\n")}\n`;
-}
-
-function stages(report: Report): string {
-  const { totals } = report;
-  const all: [string, number][] = [
-    ["source", report.waitedForSourceMs],
-    ["read", totals.readMs],
-    ["decode", totals.decodeMs],
-    ["zero search", totals.zeroSearchMs],
-    ["write", totals.writeMs],
-  ];
-  return all.map(([name, ms]) => `${name} ${(ms / 1000).toFixed(2)} s`).join(", ");
 }

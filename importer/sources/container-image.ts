@@ -148,7 +148,7 @@ async function openImage(
     ranges: undefined,
     config,
     resumes: () => reading.resumes,
-    transferred: () => ({ bytes: reading.bytes, total }),
+    transferred: () => ({ bytes: reading.bytes, total, waitedMs: reading.waitedMs }),
   });
 }
 
@@ -169,6 +169,10 @@ class LayerReading {
   /** Bytes of blobs so far, as they are stored. */
   get bytes(): number {
     return this.#opened.reduce((sum, { counted }) => sum + counted.bytes, 0);
+  }
+
+  get waitedMs(): number {
+    return this.#opened.reduce((sum, { counted }) => sum + counted.waitedMs, 0);
   }
 
   get resumes(): number {

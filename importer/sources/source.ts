@@ -27,10 +27,10 @@ export interface Source {
   /** How often the stream was continued after a cut so far. */
   resumes?(): number;
   /**
-   * Of a source that is sent something else than its stream gives, a compressed layer for instance: how many bytes came, and
-   * how many will have come at the end.
+   * Of a source that is sent something else than its stream gives, a compressed layer for instance: how many bytes came,
+   * how many will have come at the end, and how long they were waited for.
    */
-  transferred?(): { readonly bytes: number; readonly total: number };
+  transferred?(): { readonly bytes: number; readonly total: number; readonly waitedMs: number };
   /** What is odd about the way to it, once its first bytes came. The image has warnings of its own. */
   warnings?(): readonly Warning[];
   /**

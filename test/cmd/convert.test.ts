@@ -58,7 +58,8 @@ describe("decant convert --json", () => {
       if (printed.seconds !== undefined) {
         assert.ok(printed.seconds > 0 && (printed.maxRssBytes ?? 0) > 2 ** 20);
         // Not the same twice.
-        Object.assign(printed, { seconds: "SECONDS", maxRssBytes: "BYTES" });
+        const stages = Object.fromEntries(Object.keys(printed.stages ?? {}).map((name) => [name, "MS"]));
+        Object.assign(printed, { seconds: "SECONDS", stages, maxRssBytes: "BYTES" });
       }
       lines.push(`${sample}\n${JSON.stringify(printed, undefined, 2)}\n`);
     }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { summaryText } from "../../cmd/summary.ts";
+import { stagesOf } from "../../cmd/stages.ts";
 import { Counters } from "../../importer/engine/counters.ts";
 import type { Report } from "../../importer/data-processor.ts";
 import { golden } from "../support/golden.ts";
@@ -22,10 +23,21 @@ function summary(report: Partial<Report>, target = "disk.raw"): string {
     phases: [],
     totals: counters.totals(),
     waitedForSourceMs: 500,
+    unwrapMs: 5550,
+    flushMs: 6660,
     digest: undefined,
     ...report,
   };
-  const result = { ...whole, source: "image.xz", target, spilled: false, seconds: 3.004, maxRssBytes: 99 * 2 ** 20 };
+  const stages = stagesOf(whole, false);
+  const result = {
+    ...whole,
+    stages,
+    source: "image.xz",
+    target,
+    spilled: false,
+    seconds: 3.004,
+    maxRssBytes: 99 << 20,
+  };
   return summaryText(whole, { ...result, digest: "" });
 }
 

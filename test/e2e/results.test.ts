@@ -8,6 +8,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { before, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
+import type { Stages } from "../../cmd/stages.ts";
 import { baseDisk } from "../support/base-disk.ts";
 import { withFolder, withLoopDevice } from "../support/loop-device.ts";
 import { imageOf } from "../support/qemu-images.ts";
@@ -134,7 +135,7 @@ describe("--json", { skip: requireTools("qemu-img") }, () => {
       assert.equal(stderr, "");
       assert.equal(stdout.trimEnd().split("\n").length, 1);
       const result = JSON.parse(stdout) as Record<string, unknown>;
-      const { seconds, maxRssBytes, bytesWritten, bytesZeroed, ...rest } = result;
+      const { seconds, stages, maxRssBytes, bytesWritten, bytesZeroed, ...rest } = result;
       assert.deepEqual(rest, {
         source: "image.gz",
         wrappers: ["gzip"],
@@ -142,11 +143,14 @@ describe("--json", { skip: requireTools("qemu-img") }, () => {
         virtualSize: 8 * MIB,
         bytesRead: statSync(path.join(folder, "image.gz")).size,
         spilled: false,
+        resumes: 0,
         warnings: [],
         target: "disk.raw",
         digest: sha256(disk),
       });
       assert.ok(typeof seconds === "number" && seconds > 0 && seconds < 60);
+      const { unwrapMs, flushMs } = stages as Stages;
+      assert.ok(unwrapMs > 0 && flushMs > 0 && unwrapMs + flushMs < 1000 * seconds, JSON.stringify(stages));
       assert.ok(typeof maxRssBytes === "number" && maxRssBytes > 30 * MIB && maxRssBytes < 1024 * MIB);
       assert.equal(Number(bytesWritten) + Number(bytesZeroed), 8 * MIB);
       // What is not zeros, in blocks of 4 KiB, is written, and it is all that the file takes.
