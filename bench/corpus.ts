@@ -17,8 +17,6 @@ export interface Corpus {
 export interface Image {
   readonly name: string;
   readonly path: string;
-  /** Allocated bytes of the stored image. */
-  readonly storedBytes: number;
 }
 
 export interface CorpusSize {
@@ -66,7 +64,7 @@ export function makeCorpus(size: CorpusSize, cache: string, say: (text: string) 
       execFileSync("sh", ["-c", recipe], { env });
       fs.renameSync(`${image}.part`, image);
     }
-    return { name, path: image, storedBytes: fs.statSync(image).blocks * 512 };
+    return { name, path: image };
   });
   return { folder, raw, images };
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: decant against what people use instead, on the same files, in the same run, taking turns.
+ * `npm run bench`: decant against what people use instead, on a corpus of its own: `decant bench` with files that it makes.
  *
  *   npm run bench                        a 10 GiB disk that holds 0.75 GB
  *   npm run bench -- --quick             a disk of 1 GiB
@@ -10,16 +10,16 @@
  */
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { benchmark } from "../cmd/bench/benchmark.ts";
+import type { BenchSource } from "../cmd/bench/benchmark.ts";
+import { digestContent } from "../cmd/bench/content-digest.ts";
+import { resultTable } from "../cmd/bench/result-table.ts";
+import { processIo } from "../cmd/command-io.ts";
+import { defaultThreads } from "../cmd/image-options.ts";
 import { cacheFolder, FULL, makeCorpus, QUICK } from "./corpus.ts";
 import type { Corpus, Image } from "./corpus.ts";
-import { measure } from "./measure.ts";
-import type { Measurement } from "./measure.ts";
-import { contendersFor } from "./peers.ts";
-import { resultsTable } from "./results.ts";
-import type { Race, Results } from "./results.ts";
 
 const ROOT = path.dirname(import.meta.dirname);
 
@@ -34,97 +34,44 @@ async function main(args: readonly string[]): Promise<void> {
       runs: { type: "string", default: "3" },
     },
   });
-  const rounds = Number(values.runs);
-  if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--runs is a whole number");
-  const started = new Date().toISOString();
+  const runs = Number(values.runs);
+  if (!Number.isInteger(runs) || runs < 1) throw new Error("--runs is a whole number");
   const size = values.quick ? QUICK : FULL;
   const corpus = makeCorpus(size, cacheFolder(process.env), say);
-  const facts = machine(corpus.folder); // before the races: its load should be none
-  const races: Race[] = [];
-  for (const image of corpus.images) {
-    if (!values.only.split(",").some((part) => image.name.includes(part))) continue;
-    races.push(await race(image, corpus, rounds));
-  }
-  const results: Results = {
+  const wanted = values.only.split(",");
+  const images = corpus.images.filter(({ name }) => wanted.some((part) => name.includes(part)));
+  const options = {
+    sources: await Promise.all(images.map(async (image) => await toSource(image, corpus))),
+    to: path.join(corpus.folder, "target.raw"),
+    runs,
+    warmup: 1,
+    threads: [defaultThreads()],
+    peers: undefined,
     command: ["npm run bench --", ...args].join(" "),
-    started,
-    machine: facts,
-    versions: versions(),
-    corpus: { virtualSize: size.virtualSize, contentBytes: size.contentBytes },
-    races,
   };
-  const file = path.join(ROOT, "bench", "results", `${started.replaceAll(":", "").slice(0, 17)}-${size.name}.json`);
+  const io = processIo();
+  const report = await benchmark(options, io, say);
+  const file = path.join(
+    ROOT,
+    "bench",
+    "results",
+    `${report.started.replaceAll(":", "").slice(0, 17)}-${size.name}.json`,
+  );
   fs.mkdirSync(path.dirname(file), { recursive: true });
+  const { virtualSize, contentBytes } = size;
+  const results = { ...report, revision: revision(), corpus: { virtualSize, contentBytes } };
   fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  console.log(`${resultsTable(races)}\n\n${path.relative(ROOT, file)}`);
+  io.stdout.write(`${resultTable(report, io.stdout.columns)}\n${path.relative(ROOT, file)}\n`);
 }
 
-/** All contenders in turns, A B C A B C, so that what the machine does meanwhile hits all alike. */
-async function race(image: Image, corpus: Corpus, rounds: number): Promise<Race> {
-  const contenders = contendersFor(image.name, hasTool);
-  const runs = contenders.map((): Measurement[] => []);
-  const target = path.join(corpus.folder, "target.raw");
-  for (let round = 0; round <= rounds; round++) {
-    for (const [at, { name, line }] of contenders.entries()) {
-      fs.rmSync(target, { force: true });
-      execFileSync("sync", ["-f", corpus.folder]);
-      say(`${image.name}: ${name}`);
-      const run = await measure(line, { SOURCE: image.path, TARGET: target }, ROOT);
-      if (round === 0) checkContent(image, corpus, target, name);
-      else runs[at]?.push(run);
-    }
-  }
-  fs.rmSync(target, { force: true });
-  const entries = contenders.map(({ name, line }, at) => ({ contender: name, line, runs: runs[at] ?? [] }));
-  return { image: image.name, storedBytes: image.storedBytes, entries };
+/** Whoever pours it must write the disk that the corpus was made of, decant included. */
+async function toSource(image: Image, corpus: Corpus): Promise<BenchSource> {
+  const length = image.name.startsWith("empty") ? 0 : Infinity;
+  return { name: image.path, expected: await digestContent(corpus.raw, length) };
 }
 
-/** A contender that writes something else has won nothing. Sizes may differ by zeros: a VHD's is a multiple of its geometry. */
-function checkContent(image: Image, corpus: Corpus, target: string, contender: string): void {
-  const expected = image.name.startsWith("empty") ? ["qcow2", image.path] : ["raw", corpus.raw];
-  try {
-    execFileSync("qemu-img", ["compare", "-q", "-f", expected[0] ?? "", "-F", "raw", expected[1] ?? "", target]);
-  } catch (cause) {
-    throw new Error(`${contender} made another disk of ${image.name}`, { cause });
-  }
-}
-
-function machine(folder: string): Results["machine"] {
-  return {
-    cpu: os.cpus()[0]?.model ?? "unknown",
-    cores: os.availableParallelism(),
-    memoryBytes: os.totalmem(),
-    kernel: `${os.type()} ${os.release()} ${os.arch()}`,
-    filesystem: firstLine("stat", "-f", "-c", "%T", folder),
-    load: os
-      .loadavg()
-      .map((load) => load.toFixed(1))
-      .join(" "),
-  };
-}
-
-function versions(): Results["versions"] {
-  return {
-    decant: firstLine("git", "-C", ROOT, "describe", "--always", "--dirty"),
-    node: process.version,
-    "qemu-img": firstLine("qemu-img", "--version"),
-    zstd: firstLine("zstd", "--version"),
-    xz: firstLine("xz", "--version"),
-    igzip: firstLine("igzip", "--version"),
-  };
-}
-
-function firstLine(command: string, ...args: string[]): string {
-  try {
-    return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).split("\n")[0] ?? "";
-  } catch {
-    return "not installed";
-  }
-}
-
-function hasTool(name: string): boolean {
-  const folders = (process.env["PATH"] ?? "").split(path.delimiter);
-  return folders.some((folder) => fs.existsSync(path.join(folder, name)));
+function revision(): string {
+  return execFileSync("git", ["-C", ROOT, "describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
 }
 
 function say(text: string): void {

@@ -21,6 +21,7 @@ const subcommands: Readonly<Record<string, Subcommand>> = {
   inspect: { summary: "say what an image is, and what would be refused and why", load: () => import("./inspect.ts") },
   map: { summary: "show where on the disk its data lies", load: () => import("./map.ts") },
   compare: { summary: "compare the contents of two images of any format", load: () => import("./compare.ts") },
+  bench: { summary: "race decant with what else pours images", load: () => import("./bench.ts") },
   import: {
     summary: "be the importer of a pod: everything comes from the environment",
     load: () => import("./import.ts"),

@@ -13,6 +13,9 @@ import { parseQuantity } from "./quantity.ts";
 
 const MAX_THREADS = 8;
 
+/** Whoever asks for more has mistyped. */
+export const MAX_THREADS_ASKED = 64;
+
 export function formatOption(): Option {
   return new Option("--format <name>", "the disk's format; by default its content decides").choices(
     diskFormats.map((format) => format.name),
@@ -35,8 +38,8 @@ export function defaultThreads(): number {
 
 function parseThreads(text: string): number {
   const threads = Number(text);
-  if (Number.isInteger(threads) && threads >= 1 && threads <= 64) return threads;
-  throw new InvalidArgumentError("It is a whole number from 1 to 64.");
+  if (Number.isInteger(threads) && threads >= 1 && threads <= MAX_THREADS_ASKED) return threads;
+  throw new InvalidArgumentError(`It is a whole number from 1 to ${MAX_THREADS_ASKED}.`);
 }
 
 /** For options that take bytes. */

@@ -59,7 +59,8 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
   return inspection.refused === null ? EXIT_OK : consequences.FORMAT_UNSUPPORTED.exit;
 }
 
-async function inspect(name: string, options: ConnectionOptions, io: CommandIo): Promise<Inspection> {
+/** @throws SourceError */
+export async function inspect(name: string, options: ConnectionOptions, io: CommandIo): Promise<Inspection> {
   const connection = connect(name, options, io, { isForStart: true });
   const source = await openSource(name, connection.source);
   let unwrapped: Unwrapped | undefined;

@@ -12,7 +12,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
-import { measure } from "../../bench/measure.ts";
+import { measure } from "../../cmd/bench/measure.ts";
 import { ROOT } from "../support/run-decant.ts";
 import { makeSparseDisk } from "../support/sparse-disk.ts";
 import type { SparseDiskSize } from "../support/sparse-disk.ts";

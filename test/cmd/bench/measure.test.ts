@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import os from "node:os";
 import { describe, it } from "node:test";
-import { childSeconds, measure, peakOf } from "../../bench/measure.ts";
+import { childSeconds, measure, peakOf } from "../../../cmd/bench/measure.ts";
 
 describe("measure", () => {
   it("sees the memory and the time of what a line starts, and not the shell's", async () => {

@@ -1,0 +1,4 @@
+import type { BenchReport } from "./bench-report.ts";
+export function resultPage(report: BenchReport): string {
+  return JSON.stringify(report);
+}
