@@ -76,6 +76,11 @@ const WORDS: readonly Words[] = [
     text: (own) => `L1 size too big: ${own}`,
   },
   {
+    codes: ["FORMAT_UNSUPPORTED"],
+    when: ({ stage, source }, { platforms }) => stage === "connect" && source === "registry" && platforms !== undefined,
+    text: (own) => `Error retrieving image: choosing image instance: ${own}`,
+  },
+  {
     codes: ANSWERS,
     when: (site, { status, proxy }) => isFirstContact(site, "http") && typeof status === "number" && proxy !== true,
     text: (_, { status }) => {
@@ -140,7 +145,9 @@ function infoPrefix(code: ErrorCode, site: FailureSite): string {
 
 function pourPrefix(code: ErrorCode, site: FailureSite): string {
   if (site.contentType === "archive") {
-    return code === "SOURCE_CHECKSUM" ? DIRECTORY : `${DIRECTORY}unable to untar files from endpoint: `;
+    if (code === "SOURCE_CHECKSUM") return DIRECTORY;
+    // What tar says of an archive that it cannot read; tests of CDI's users wait for it.
+    return `${DIRECTORY}unable to untar files from endpoint: ${isOfImage(code) ? "exit status 2: " : ""}`;
   }
   if (code === "SOURCE_CHECKSUM") return SCRATCH;
   if (isOfSource(code))

@@ -95,10 +95,16 @@ const PROXY_REMEDY = "Put user and password into the proxy's URL.";
 
 /**
  * An answer that is none of those that were hoped for.
- * @param nowMs for a Retry-After that is a date
+ * @param nowMs      for a Retry-After that is a date
+ * @param asRegistry of HttpOptions
  */
-export function statusFailure(status: number, headers: AnswerHeaders, place: Place, nowMs: number): Failure {
-  const remedy = remedyFor(status, headers, place);
+export function statusFailure(
+  { status, headers }: { readonly status: number; readonly headers: AnswerHeaders },
+  place: Place,
+  nowMs: number,
+  asRegistry = false,
+): Failure {
+  const remedy = remedyFor(status, headers, place, asRegistry);
   const error = new SourceError(codeFor(status), `${place.name} answers ${statusText(status)}`, {
     ...(remedy === undefined ? {} : { remedy }),
     context: { status },
@@ -123,12 +129,12 @@ function isPassingStatus(status: number): boolean {
   return status === 408 || status === 429 || status === 500 || status === 502 || status === 503 || status === 504;
 }
 
-function remedyFor(status: number, headers: AnswerHeaders, place: Place): string | undefined {
+function remedyFor(status: number, headers: AnswerHeaders, place: Place, asRegistry: boolean): string | undefined {
   if (status === 407) return PROXY_REMEDY;
   if (codeFor(status) === "SOURCE_UNAVAILABLE") return undefined;
   const challenge = headers.get("www-authenticate") ?? "";
   const isRegistry = /^\s*bearer\b.*\bservice=/i.test(challenge) || /^\/v2(\/|$)/.test(place.first.pathname);
-  if (isRegistry)
+  if (isRegistry && !asRegistry)
     return `This looks like a container registry: name the image as docker://${place.first.host}/NAME:TAG.`;
   return codeFor(status) === "SOURCE_DENIED"
     ? "Check user and password, or whether a signed URL has expired."

@@ -145,7 +145,7 @@ export class HttpClient {
         if (hops.length > 1) place.pin(hop.url, hop.isTrusted);
         if (request.statuses.includes(outcome.status)) return outcome;
         outcome.body.close();
-        return statusFailure(outcome.status, outcome.headers, place, this.pace.now());
+        return statusFailure(outcome, place, this.pace.now(), this.options.asRegistry === true);
       }
       outcome.body.close();
       hops.push(nextHop(hops, outcome.headers.get("location"), this.options));

@@ -16,6 +16,8 @@ export interface HttpOptions extends AgentSettings {
   readonly stallMs: number;
   /** Whether a redirect may lead from https to http: a digest will be checked. */
   readonly allowsDowngrade: boolean;
+  /** The server is asked as the registry that it is, so nobody has to be told to name it as one. */
+  readonly asRegistry?: boolean;
   /** Bytes to ask for first, by those who look at the start only; more is asked for as it is read. Undefined: all at once. */
   readonly firstLength?: number | undefined;
   /** Shared by all clients that are made from these options or a copy of them, in whatever thread. Undefined: as fast as it comes. */

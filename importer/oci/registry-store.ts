@@ -55,7 +55,7 @@ export class RegistryStore implements ImageStore {
     const allowsPlain = insecure || isThisMachine(reference.host);
     const access = { repository: reference.repository, login, allowsPlain, header: undefined };
     const auth = new TokenAuth(access, http);
-    const client = new HttpClient(http, undefined, auth);
+    const client = new HttpClient({ ...http, asRegistry: true }, undefined, auth);
     try {
       const scheme = allowsPlain && !(await speaksTls(client, reference.host)) ? "http" : "https";
       return new RegistryStore(reference, client, auth, `${scheme}://${reference.host}`);

@@ -192,7 +192,7 @@ describe("failureText, beginning as CDI's and saying more", () => {
       "no tar as archive",
       new FormatError("FORMAT_UNRECOGNISED", "no tar"),
       at("Transfer", { contentType: "archive" }),
-      `${UNTAR}no tar`,
+      `${UNTAR}exit status 2: no tar`,
     ],
     [
       "an archive's checksum",

@@ -102,7 +102,7 @@ describe("an archive", { concurrency: 2 }, () => {
     await withPlace(async (place) => {
       const { status, message } = await unpackFrom(place, sampleBytes("qcow2/zlib.qcow2"));
       assert.equal(status, 1);
-      assert.ok(message?.startsWith(`${UNTAR}this does not look like a tar archive`), message);
+      assert.ok(message?.startsWith(`${UNTAR}exit status 2: this does not look like a tar archive`), message);
       assert.ok(message?.endsWith(" [FORMAT_UNRECOGNISED]"), message);
       assert.deepEqual(leftIn(place), []);
     });

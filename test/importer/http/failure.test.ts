@@ -48,14 +48,14 @@ describe("connectionFailure", () => {
 describe("statusFailure", () => {
   it("keeps the server's words to itself, and obeys it only where it may be asked again", () => {
     const headers = new Headers({ "retry-after": "9" });
-    const failure = statusFailure(503, headers, PLACE, 0);
+    const failure = statusFailure({ status: 503, headers }, PLACE, 0);
     assert.deepEqual(
       [failure.error.message, failure.mayRetry, failure.retryAfterMs],
       ["http://host/disk answers 503 Service Unavailable", true, 9000],
     );
     assert.deepEqual(failure.error.context, { status: 503 });
-    assert.equal(statusFailure(404, headers, PLACE, 0).retryAfterMs, undefined);
-    assert.equal(statusFailure(999, headers, PLACE, 0).error.message, "http://host/disk answers 999");
+    assert.equal(statusFailure({ status: 404, headers }, PLACE, 0).retryAfterMs, undefined);
+    assert.equal(statusFailure({ status: 999, headers }, PLACE, 0).error.message, "http://host/disk answers 999");
   });
 });
 
