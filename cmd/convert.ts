@@ -118,7 +118,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     .option("--json", "print one JSON object instead of the summary")
     .addOption(
       new Option("--progress <style>", "how to show progress")
-        .choices(["auto", "bar", "plain", "none"])
+        .choices(["auto", "bar", "plain", "json", "none"])
         .default("auto"),
     )
     .option("--force", "replace an existing file; it stays until the new one is complete");

@@ -1,6 +1,6 @@
 /**
- * Shows how far a run is: a bar on a terminal, a line every five seconds elsewhere. Samples on a timer; the run knows
- * nothing of it.
+ * Shows how far a run is: a bar on a terminal, a line every five seconds elsewhere, ten lines of JSON a second for programs.
+ * Samples on a timer; the run knows nothing of it.
  */
 import { createRequire } from "node:module";
 import { performance } from "node:perf_hooks";
@@ -8,7 +8,7 @@ import type { Progress } from "../importer/data-processor.ts";
 import type { CommandIo } from "./command-io.ts";
 import { showBytes, showSeconds } from "./quantity.ts";
 
-export type ProgressStyle = "auto" | "bar" | "plain" | "none";
+export type ProgressStyle = "auto" | "bar" | "plain" | "json" | "none";
 
 const BAR_MS = 100;
 const LINE_MS = 5000;
@@ -19,6 +19,7 @@ const WINDOW = 50;
 /** Starts showing; returns what stops it and clears the line. */
 export function showProgress(style: ProgressStyle, io: CommandIo, sample: () => Progress): () => void {
   if (style === "none") return () => undefined;
+  if (style === "json") return showJson(io, sample);
   const bar = style === "bar" || (style === "auto" && io.stderr.isTTY);
   return bar ? showBar(sample) : showLines(io, sample);
 }
@@ -55,6 +56,16 @@ function showLines(io: CommandIo, sample: () => Progress): () => void {
     io.stderr.write(`${[phase, percent, done, speed, eta].filter((part) => part !== "").join("  ")}\n`);
   }, LINE_MS);
   return () => clearInterval(timer);
+}
+
+/** For programs. */
+function showJson(io: CommandIo, sample: () => Progress): () => void {
+  const show = (): void => io.stderr.write(`${JSON.stringify(sample())}\n`);
+  const timer = setInterval(show, BAR_MS);
+  return () => {
+    clearInterval(timer);
+    show();
+  };
 }
 
 function describe(

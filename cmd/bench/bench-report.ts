@@ -3,7 +3,8 @@
  * where the name says nothing else.
  */
 import type { ConvertResult } from "../convert.ts";
-import type { Measurement, Sample } from "./measure.ts";
+import type { Measurement } from "./measure.ts";
+import type { Sample } from "./samples.ts";
 
 export interface BenchReport {
   readonly command: string;
@@ -64,10 +65,10 @@ export interface Run extends Pick<Measurement, "seconds" | "cpuSeconds" | "peakR
   readonly groupPeakBytes: number | null;
   /** Allocated in the target and in temporary files; null where nothing is kept. */
   readonly bytesWritten: number | null;
-  /** How `bytesWritten` grew. */
+  /** How `bytesWritten` grew; where nothing is kept, how much of the disk decant had done. */
   readonly samples: readonly Sample[];
   /** What decant says of itself; null of a peer. */
-  readonly own: Pick<ConvertResult, "bytesRead" | "bytesWritten" | "stages"> | null;
+  readonly own: Pick<ConvertResult, "virtualSize" | "bytesRead" | "bytesWritten" | "stages"> | null;
 }
 
 /** Over all runs of an entry. */

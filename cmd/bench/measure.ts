@@ -12,9 +12,8 @@ import fs from "node:fs";
 import { performance } from "node:perf_hooks";
 import { Interrupted } from "../../importer/errors.ts";
 import type { MemoryGroup } from "./memory-group.ts";
-
-/** Seconds since the start, and what was watched then. */
-export type Sample = readonly [seconds: number, value: number];
+import { Samples } from "./samples.ts";
+import type { Sample } from "./samples.ts";
 
 export interface Measurement {
   readonly seconds: number;
@@ -35,6 +34,8 @@ export interface MeasureOptions {
   readonly signal?: AbortSignal;
   /** Asked every 50 ms. */
   readonly watch?: () => number;
+  /** Called with what the line says on standard error, as it comes. */
+  readonly heard?: ((text: string, seconds: number) => void) | undefined;
   readonly group?: MemoryGroup | undefined;
   /** The whole environment of the line; default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -44,21 +45,20 @@ export interface MeasureOptions {
 export class LineFailed extends Error {
   /** Null: a signal ended it. */
   readonly status: number | null;
-  readonly said: string;
+  readonly stdout: string;
+  readonly stderr: string;
 
-  constructor(line: string, status: number | null, said: string) {
-    super(`${line}: status ${status}\n${said}`);
+  constructor(line: string, status: number | null, said: Pick<Measurement, "stdout" | "stderr">) {
+    super(`${line}: status ${status}\n${said.stderr}`);
     this.name = "LineFailed";
     this.status = status;
-    this.said = said;
+    this.stdout = said.stdout;
+    this.stderr = said.stderr;
   }
 }
 
 const POLL_MS = 5;
 const SAMPLE_MS = 50;
-
-/** Half of them are dropped when there are so many, so that a run of hours has no more than one of seconds. */
-const MAX_SAMPLES = 400;
 
 /** What a line may print that is kept. */
 const MAX_OUTPUT = 64 * 1024;
@@ -81,7 +81,7 @@ export async function measure(
   options: MeasureOptions = {},
 ): Promise<Measurement> {
   stopIfAborted(options);
-  const { group, watch = () => 0 } = options;
+  const { group, watch, heard } = options;
   const started = performance.now();
   const child = spawn("sh", ["-c", WRAPPER], {
     cwd: folder,
@@ -90,13 +90,14 @@ export async function measure(
     detached: true, // a process group of its own, which can be ended as a whole
   });
   const peaks = new PeakMemory(child.pid ?? 0);
-  const samples = new Samples(options.watch === undefined ? 0 : MAX_SAMPLES);
+  const samples = new Samples();
   const seconds = (): number => (performance.now() - started) / 1000;
-  const timers = [
-    setInterval(() => peaks.sample(), POLL_MS),
-    setInterval(() => samples.add(seconds(), watch), SAMPLE_MS),
-  ];
+  const look = (): void => {
+    if (watch !== undefined) samples.add(seconds(), watch);
+  };
+  const timers = [setInterval(() => peaks.sample(), POLL_MS), setInterval(look, SAMPLE_MS)];
   const [stdout, stderr, times] = [1, 2, 3].map((at) => lastOf(child, at)) as [Output, Output, Output];
+  if (heard !== undefined) child.stdio[2]?.on("data", (chunk: Buffer) => heard(chunk.toString(), seconds()));
   const stop = endOnSignal(child, options.signal);
   try {
     const status = await new Promise<number | null>((resolve, reject) => {
@@ -104,11 +105,11 @@ export async function measure(
       child.on("close", resolve);
     });
     const took = seconds();
-    samples.add(took, watch);
+    look();
     stopIfAborted(options);
-    if (status !== 0) throw new LineFailed(line, status, stderr.text);
+    if (status !== 0) throw new LineFailed(line, status, { stdout: stdout.text, stderr: stderr.text });
     return {
-      seconds: took,
+      seconds: Math.round(took * 1e4) / 1e4,
       cpuSeconds: childSeconds(times.text),
       peakRssBytes: peaks.total,
       groupPeakBytes: group?.peak(),
@@ -159,32 +160,6 @@ function lastOf(child: ChildProcess, descriptor: number): Output {
     output.text = (output.text + chunk.toString()).slice(-MAX_OUTPUT);
   });
   return output;
-}
-
-class Samples {
-  readonly #limit: number;
-  #list: Sample[] = [];
-  /** One of so many is kept. */
-  #step = 1;
-  #count = 0;
-
-  /** @param limit 0: nothing is watched */
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get list(): readonly Sample[] {
-    return this.#list;
-  }
-
-  add(seconds: number, watch: () => number): void {
-    this.#count += 1;
-    if (this.#limit === 0 || this.#count % this.#step !== 0) return;
-    this.#list.push([Math.round(seconds * 1000) / 1000, watch()]);
-    if (this.#list.length < this.#limit) return;
-    this.#list = this.#list.filter((_, at) => at % 2 === 1);
-    this.#step *= 2;
-  }
 }
 
 /** The peaks of a process's descendants. */

@@ -5,13 +5,14 @@
  */
 import fs from "node:fs";
 import path from "node:path";
-import type { ConvertResult } from "../convert.ts";
 import { figuresOf } from "./bench-report.ts";
 import type { Entry, LeftOut, Run, Verdict, Work } from "./bench-report.ts";
+import { decantWith, ownFailure, ownFigures, readProgress } from "./decant-contender.ts";
 import { LineFailed, measure } from "./measure.ts";
 import type { Measurement } from "./measure.ts";
 import { openMemoryGroup } from "./memory-group.ts";
 import type { Contender } from "./peers.ts";
+import { Samples } from "./samples.ts";
 import { allocatedBelow, fileSink } from "./sink.ts";
 import type { Sink } from "./sink.ts";
 
@@ -46,7 +47,9 @@ const MAX_FAILURE = 200;
 
 /** @throws Interrupted */
 export async function race(racer: Racer, options: RaceOptions): Promise<Work> {
-  const lanes = [...racer.threads.map(decantWith), ...racer.peers].map((contender) => new Lane(contender));
+  const lanes = [...racer.threads.map((count) => decantWith(count, options.sink.kind)), ...racer.peers].map(
+    (contender) => new Lane(contender),
+  );
   const course = new Course(racer, options);
   if (options.sink.kind === "null") await course.compareInFiles(lanes);
   for (let round = -options.warmup; round < options.runs; round++) {
@@ -61,17 +64,6 @@ export async function race(racer: Racer, options: RaceOptions): Promise<Work> {
   const work = { ...racer.work, virtualSize: course.virtualSize, leftOut: racer.leftOut };
   const reference = lanes[0]?.runs ?? [];
   return { ...work, entries: lanes.map((lane) => lane.entry(reference, work)) };
-}
-
-/** @param threads shown in its name */
-function decantWith(threads: number): Contender {
-  const line = `"$DECANT" convert --json --threads ${threads} "$SOURCE" "$TARGET"`;
-  const name = `decant, ${threads === 1 ? "1 thread" : `${threads} threads`}`;
-  return { peer: "decant", name, line, fileLine: line, writesDisk: true };
-}
-
-function pick({ bytesRead, bytesWritten, stages }: ConvertResult): Run["own"] {
-  return { bytesRead, bytesWritten, stages };
 }
 
 /** One contender, and how it fares. */
@@ -125,10 +117,10 @@ class Course {
     try {
       sink.prepare();
       const { run, measured } = await this.#measure(lane.contender, sink, scratch);
-      const own = lane.contender.peer === "decant" ? (JSON.parse(measured.stdout) as ConvertResult) : undefined;
+      const own = lane.contender.peer === "decant" ? ownFigures(measured.stdout) : null;
       this.virtualSize ??= own?.virtualSize ?? null;
       if (lane.contender.writesDisk) await this.#compare(lane, sink);
-      return { ...run, own: own === undefined ? null : pick(own) };
+      return { ...run, own };
     } catch (error) {
       if (!(error instanceof LineFailed)) throw error;
       lane.failure = this.#failureText(error);
@@ -158,18 +150,15 @@ class Course {
       SCRATCH: scratch,
       SIZE: String(this.virtualSize ?? 0),
     };
+    const keeps = sink.kind !== "null";
+    const progress = new Samples();
+    const heard = keeps ? undefined : (text: string, at: number): void => readProgress(text, at, progress);
+    const chosen = sink === this.#options.sink ? line : fileLine;
     try {
-      const measured = await measure(sink === this.#options.sink ? line : fileLine, variables, scratch, {
-        env,
-        signal,
-        watch,
-        group,
-      });
-      const { seconds, cpuSeconds, peakRssBytes, groupPeakBytes = null, samples } = measured;
-      const keeps = sink.kind !== "null";
-      const bytesWritten = keeps ? watch() : null;
-      const run = { seconds, cpuSeconds, peakRssBytes, groupPeakBytes, bytesWritten, samples: keeps ? samples : [] };
-      return { run, measured };
+      const measured = await measure(chosen, variables, scratch, { env, signal, watch, heard, group });
+      const { seconds, cpuSeconds, peakRssBytes, groupPeakBytes = null } = measured;
+      const [bytesWritten, samples] = keeps ? [watch(), measured.samples] : [null, progress.list];
+      return { run: { seconds, cpuSeconds, peakRssBytes, groupPeakBytes, bytesWritten, samples }, measured };
     } finally {
       group?.close();
     }
@@ -183,15 +172,15 @@ class Course {
     if (this.#expected !== undefined) lane.verdict = digest === this.#expected ? "same" : "different";
   }
 
-  /** Its last line: what a program says at its end. Without the source's name, which may hold a password. */
-  #failureText({ status, said }: LineFailed): string {
-    const text = said.replaceAll(this.#racer.name, this.#racer.work.source);
-    const last =
-      text
-        .trimEnd()
-        .split("\n")
-        .at(-1)
-        ?.replaceAll(/\p{Cc}/gu, " ") ?? "";
-    return `${status === null ? "killed" : `status ${status}`}${last === "" ? "" : `: ${last.slice(0, MAX_FAILURE)}`}`;
+  /** Without the source's name, which may hold a password. */
+  #failureText({ status, stdout, stderr }: LineFailed): string {
+    const said = (ownFailure(stdout) ?? lastLine(stderr)).replaceAll(this.#racer.name, this.#racer.work.source);
+    const end = status === null ? "killed" : `status ${status}`;
+    return said === "" ? end : `${end}: ${said.replaceAll(/\p{Cc}/gu, " ").slice(0, MAX_FAILURE)}`;
   }
+}
+
+/** What a program says at its end. */
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1) ?? "";
 }

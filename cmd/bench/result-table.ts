@@ -77,7 +77,7 @@ export function leftOutText(leftOut: readonly LeftOut[]): string {
 /** What is wrong with an entry's figures. */
 export function noteOf({ failure, verdict }: Entry): string | undefined {
   if (failure !== null) return `failed, ${failure}`;
-  return verdict === "different" ? "wrote another disk than decant" : undefined;
+  return verdict === "different" ? "what it wrote is another disk" : undefined;
 }
 
 /** Columns that nobody has a figure for are left out. */

@@ -47,6 +47,13 @@ describe("showProgress", () => {
     }
   });
 
+  it("writes JSON for programs, ten times a second and once at the end", (context) => {
+    let done = 0;
+    const lines = linesOf(context, "json", 2, () => ({ phase: "Convert", done: (done += 1), total: undefined }));
+    assert.equal(lines.length, 21);
+    assert.deepEqual(JSON.parse(lines[20] ?? ""), { phase: "Convert", done: 21 });
+  });
+
   it("says no share and no time left where the end is not known", (context) => {
     for (const total of [undefined, 0]) {
       const lines = linesOf(context, "plain", 5, () => ({ phase: "Info", done: 1536, total }));
