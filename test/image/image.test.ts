@@ -127,6 +127,16 @@ describe("container image", { skip }, () => {
     assert.equal(output.match(/Read-only file system/g)?.length, 3, output);
   });
 
+  it("says how large the disk of a claim is", async () => {
+    await withFolder(async (folder) => {
+      fs.chmodSync(folder, 0o755);
+      fs.writeFileSync(path.join(folder, "disk.qcow2"), sampleBytes(SAMPLE));
+      const command = ["cdi-image-size-detection", "-image-path", "/claim/disk.qcow2"];
+      const { status, output, message } = await run({ command, volumes: { "/claim": folder } });
+      assert.deepEqual([status, message], [0, String(diskSize)], output);
+    });
+  });
+
   /** Runs `use` with the variables of a source that serves the sample. */
   const sources: Record<string, (use: (env: Record<string, string>) => Promise<void>) => Promise<void>> = {
     http: async (use) => {
