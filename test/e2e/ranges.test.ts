@@ -9,12 +9,11 @@ import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { before, describe, it } from "node:test";
 import zlib from "node:zlib";
-import * as convert from "../../cmd/convert.ts";
 import type { ConvertResult } from "../../cmd/convert.ts";
 import { OVERLAP_LENGTH } from "../../importer/http/overlap.ts";
 import { baseDisk } from "../support/base-disk.ts";
-import { runCommand } from "../support/command-io.ts";
 import { compressWith } from "../support/compress.ts";
+import { convertAlone } from "../support/convert-alone.ts";
 import { randomNumbers } from "../support/late-access.ts";
 import { withFolder, withLoopDevice } from "../support/loop-device.ts";
 import { withServer } from "../support/misbehaving-server.ts";
@@ -206,7 +205,7 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
     it(`${name}, bare: in ranges, with no file but the disk`, async () => {
       const image = imageFrom(large);
       const expected = format === "raw" ? large : rawOf(image, format);
-      await convertAlone([], image, expected, ({ result, server }) => {
+      await convertFromServer([], image, expected, ({ result, server }) => {
         const [first, ...others] = server.requests;
         assert.equal(first?.headers.range, undefined);
         assert.ok(others.length > 4 && others.every(hasRange), `${others.length} more requests`);
@@ -219,7 +218,7 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
       const image = imageFrom(small);
       const expected = format === "raw" ? small : rawOf(image, format);
       for (const compress of Object.values(compressors)) {
-        await convertAlone(["--threads", "1"], compress(image), expected, ({ result, server }) => {
+        await convertFromServer(["--threads", "1"], compress(image), expected, ({ result, server }) => {
           assert.equal(server.requests.length, 1);
           assert.equal(result.wrappers.length, 1);
         });
@@ -248,43 +247,15 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
   });
 });
 
-/** In this process, in folders that are watched. */
-async function convertAlone(
+/** From a server that has ranges, with no file beside the disk. */
+async function convertFromServer(
   args: readonly string[],
   image: Buffer,
   expected: Buffer,
   use: (converted: Converted) => void,
 ): Promise<void> {
-  await withFolder(async (folder) => {
-    const [disks, temporary] = [path.join(folder, "disks"), path.join(folder, "tmp")];
-    fs.mkdirSync(disks);
-    fs.mkdirSync(temporary);
-    const seen = new Set<string>();
-    const watchers = [disks, temporary].map((place) => fs.watch(place, (_, name) => seen.add(name ?? "?")));
-    const { TMPDIR } = process.env;
-    process.env["TMPDIR"] = temporary;
-    try {
-      await withServer({ bytes: image, etag: '"v1"' }, async (server) => {
-        const target = path.join(disks, "disk.raw");
-        const { status, stdout, stderr } = await runCommand(convert, [
-          "--json",
-          ...args,
-          `${server.origin}/image`,
-          target,
-        ]);
-        assert.equal(status, 0, stderr + stdout);
-        assert.ok(fs.readFileSync(target).equals(expected), "the disk");
-        const result = JSON.parse(stdout) as ConvertResult;
-        assert.equal(result.spilled, false);
-        use({ result, server });
-      });
-      await until(() => seen.has("disk.raw"));
-    } finally {
-      if (TMPDIR === undefined) delete process.env["TMPDIR"];
-      else process.env["TMPDIR"] = TMPDIR;
-      for (const watcher of watchers) watcher.close();
-    }
-    assert.deepEqual([...seen].sort(), [".disk.raw.decant-partial", "disk.raw"], "what was in the folders meanwhile");
+  await withServer({ bytes: image, etag: '"v1"' }, async (server) => {
+    use({ result: await convertAlone([...args, `${server.origin}/image`], expected), server });
   });
 }
 
