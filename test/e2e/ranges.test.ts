@@ -12,14 +12,14 @@ import zlib from "node:zlib";
 import type { ConvertResult } from "../../cmd/convert.ts";
 import { OVERLAP_LENGTH } from "../../importer/http/overlap.ts";
 import { baseDisk } from "../support/base-disk.ts";
-import { compressWith } from "../support/compress.ts";
 import { convertAlone } from "../support/convert-alone.ts";
+import { EVERY_COMPRESSION, EVERY_FORMAT, imageIn } from "../support/every-image.ts";
 import { randomNumbers } from "../support/late-access.ts";
 import { withFolder, withLoopDevice } from "../support/loop-device.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, ServerSettings } from "../support/misbehaving-server.ts";
 import { withNginx } from "../support/nginx.ts";
-import { imageOf, rawOf } from "../support/qemu-images.ts";
+import { imageOf } from "../support/qemu-images.ts";
 import { withRawServer } from "../support/raw-server.ts";
 import { runDecant } from "../support/run-decant.ts";
 import { startDecant, until } from "../support/start-decant.ts";
@@ -177,35 +177,18 @@ describe("a stream that is cut at 20 places", { concurrency: true }, () => {
 });
 
 describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd") }, () => {
-  const compressors: Readonly<Record<string, (plain: Uint8Array) => Buffer>> = {
-    gz: (plain) => zlib.gzipSync(plain, { level: 1 }),
-    zst: compressWith("zstd", "-1"),
-    xz: compressWith("xz", "-0", "-T1"),
-  };
   /** Large enough for ranges and for threads, in every format. */
   const large = baseDisk(24 * MIB);
   noise(4 * MIB).copy(large, 2 * MIB);
   noise(5 * MIB).copy(large, 12 * MIB);
   const small = baseDisk(4 * MIB);
 
-  for (const [name, format, options] of [
-    ["raw", "raw", []],
-    ["qcow2", "qcow2", []],
-    ["qcow2 with zlib", "qcow2", ["-c"]],
-    ["qcow2 with zstd", "qcow2", ["-c", "-o", "compression_type=zstd"]],
-    ["vmdk", "vmdk", []],
-    ["vmdk, stream-optimized", "vmdk", ["-o", "subformat=streamOptimized"]],
-    ["vhdx", "vhdx", []],
-    ["vhd", "vpc", []],
-    ["vhd, fixed", "vpc", ["-o", "subformat=fixed"]],
-    ["vdi", "vdi", []],
-  ] as const) {
-    const imageFrom = (disk: Buffer): Buffer => (format === "raw" ? disk : imageOf(disk, format, options));
+  for (const row of EVERY_FORMAT) {
+    const { name, format } = row;
 
     it(`${name}, bare: in ranges, with no file but the disk`, async () => {
-      const image = imageFrom(large);
-      const expected = format === "raw" ? large : rawOf(image, format);
-      await convertFromServer([], image, expected, ({ result, server }) => {
+      const { image, raw } = imageIn(row, large);
+      await convertFromServer([], image, raw, ({ result, server }) => {
         const [first, ...others] = server.requests;
         assert.equal(first?.headers.range, undefined);
         assert.ok(others.length > 4 && others.every(hasRange), `${others.length} more requests`);
@@ -215,10 +198,9 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
     });
 
     it(`${name}, compressed: in one GET, with no file but the disk`, async () => {
-      const image = imageFrom(small);
-      const expected = format === "raw" ? small : rawOf(image, format);
-      for (const compress of Object.values(compressors)) {
-        await convertFromServer(["--threads", "1"], compress(image), expected, ({ result, server }) => {
+      const { image, raw } = imageIn(row, small);
+      for (const compress of Object.values(EVERY_COMPRESSION)) {
+        await convertFromServer(["--threads", "1"], compress(image), raw, ({ result, server }) => {
           assert.equal(server.requests.length, 1);
           assert.equal(result.wrappers.length, 1);
         });
