@@ -2,7 +2,6 @@
  * Where the parts of an image are kept: a registry, or an archive of one.
  */
 import type { ByteStream } from "../../formats/byte-stream.ts";
-import type { RemoteRanges } from "../sources/source.ts";
 import type { ContentDigest } from "./content-digest.ts";
 import type { Descriptor, ImageIndex, ImageManifest } from "./manifest.ts";
 
@@ -23,8 +22,6 @@ export interface ImageStore {
 
 export interface StoredBlob {
   readonly stream: ByteStream;
-  /** Undefined: it passes as a stream only. */
-  readonly ranges: RemoteRanges | undefined;
-  /** How often the stream was continued after a cut. */
+  /** How often it was continued after a cut. */
   resumes(): number;
 }

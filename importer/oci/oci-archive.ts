@@ -86,7 +86,7 @@ export class OciArchive implements ImageStore {
 
   async blob({ digest }: Descriptor): Promise<StoredBlob> {
     const stream = new FileStream(this.#open(blobName(digest)));
-    return await Promise.resolve({ stream, ranges: undefined, resumes: () => 0 });
+    return await Promise.resolve({ stream, resumes: () => 0 });
   }
 
   close(): void {

@@ -11,6 +11,8 @@ import { HttpClient } from "../http/http-client.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { Place } from "../http/place.ts";
 import { ResumingStream } from "../http/resuming-stream.ts";
+import { inOrder } from "../proved-ranges.ts";
+import type { RandomAccess } from "../random-access.ts";
 import type { RemoteRanges } from "../sources/source.ts";
 import { checkContent } from "./content-digest.ts";
 import type { ContentDigest } from "./content-digest.ts";
@@ -27,6 +29,8 @@ export interface RegistryOptions {
   readonly login: RegistryLogin | undefined;
   /** Certificates are not verified, and plain http will do. */
   readonly insecure: boolean;
+  /** Ranges have failed before. */
+  readonly asOneStream?: boolean | undefined;
 }
 
 /** Answers of the API that are read: errors have a document of their own. */
@@ -40,17 +44,27 @@ export class RegistryStore implements ImageStore {
   readonly #client: HttpClient;
   readonly #auth: TokenAuth;
   readonly #origin: string;
+  readonly #asOneStream: boolean;
 
-  private constructor(reference: RegistryReference, client: HttpClient, auth: TokenAuth, origin: string) {
+  private constructor(
+    reference: RegistryReference,
+    {
+      client,
+      auth,
+      origin,
+      asOneStream,
+    }: { client: HttpClient; auth: TokenAuth; origin: string; asOneStream: boolean },
+  ) {
     this.#reference = reference;
     this.#client = client;
     this.#auth = auth;
     this.#origin = origin;
+    this.#asOneStream = asOneStream;
   }
 
   /** @throws SourceError if https does not work and plain http is not allowed */
   static async open(reference: RegistryReference, options: RegistryOptions): Promise<RegistryStore> {
-    const { login, insecure } = options;
+    const { login, insecure, asOneStream = false } = options;
     const http = insecure ? { ...options.http, trust: { ...options.http.trust, insecure } } : options.http;
     const allowsPlain = insecure || isThisMachine(reference.host);
     const access = { repository: reference.repository, login, allowsPlain, header: undefined };
@@ -58,7 +72,7 @@ export class RegistryStore implements ImageStore {
     const client = new HttpClient({ ...http, asRegistry: true }, undefined, auth);
     try {
       const scheme = allowsPlain && !(await speaksTls(client, reference.host)) ? "http" : "https";
-      return new RegistryStore(reference, client, auth, `${scheme}://${reference.host}`);
+      return new RegistryStore(reference, { client, auth, origin: `${scheme}://${reference.host}`, asOneStream });
     } catch (error) {
       client.close();
       throw error;
@@ -87,8 +101,12 @@ export class RegistryStore implements ImageStore {
   async blob({ digest }: Descriptor): Promise<StoredBlob> {
     const place = this.#blobPlace(digest);
     try {
-      const stream = await ResumingStream.open(this.#client, place);
-      return { stream, ranges: this.#ranges(stream, place), resumes: () => stream.resumes };
+      const first = await ResumingStream.open(this.#client, place);
+      let remote: RandomAccess | undefined;
+      // In order, several ranges or not: the digest is of the whole.
+      const source = { name: place.name, ranges: this.#asOneStream ? undefined : this.#ranges(first, place) };
+      const stream = await inOrder(source, first, (file) => (remote = file));
+      return { stream, resumes: () => first.resumes + (remote?.retries ?? 0) };
     } catch (error) {
       throw this.#blobFailure(error, digest);
     }
@@ -107,10 +125,8 @@ export class RegistryStore implements ImageStore {
     return parseManifest(answer.bytes);
   }
 
-  /** Read in parallel, nobody sees the whole to hash it: there are none where the image was named by its digest. */
   #ranges(stream: ResumingStream, place: Place): RemoteRanges | undefined {
     const { size, validator, ranges } = stream.representation;
-    if (this.#reference.digest !== undefined) return undefined;
     if (size === undefined || validator === undefined || ranges === "none") return undefined;
     const spec = { place: place.spec, representation: { ...stream.representation, size, validator } };
     return { http: { ...this.#client.options, auth: { kind: "registry", ...this.#auth.access } }, spec };

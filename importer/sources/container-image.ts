@@ -29,7 +29,7 @@ import { RegistryStore } from "../oci/registry-store.ts";
 import { storedLogin } from "../oci/stored-login.ts";
 import type { RegistryLogin } from "../oci/token-auth.ts";
 import { VerifiedStream } from "../oci/verified-stream.ts";
-import type { RemoteRanges, Source } from "./source.ts";
+import type { Source } from "./source.ts";
 
 export interface ContainerImageOptions {
   /** How the network is reached; user and password in it are for the registry. */
@@ -45,6 +45,8 @@ export interface ContainerImageOptions {
   /** Of several files the one to take: name or path in an image, digest or annotation of a blob. */
   readonly member?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Ranges have failed before. */
+  readonly asOneStream?: boolean;
   /** How layers are decompressed. */
   readonly decoding?: DecodeOptions;
 }
@@ -68,7 +70,7 @@ export async function openContainerImage(text: string, options: ContainerImageOp
     const manifest = await chooseManifest(store, options);
     const open = isArtifact(manifest) ? openArtifact : openImage;
     const source = await open(store, manifest, reference, options);
-    return { ...source, reopen: () => openContainerImage(text, options) };
+    return { ...source, reopen: () => openContainerImage(text, { ...options, asOneStream: true }) };
   } catch (error) {
     store.close();
     throw error;
@@ -77,9 +79,9 @@ export async function openContainerImage(text: string, options: ContainerImageOp
 
 async function openStore(reference: ImageReference, options: ContainerImageOptions): Promise<ImageStore> {
   if (reference.kind === "archive") return OciArchive.open(reference);
-  const { http, env, insecure = http.trust.insecure } = options;
+  const { http, env, insecure = http.trust.insecure, asOneStream } = options;
   const login = givenLogin(reference, options) ?? (await storedLogin(reference, env));
-  return await RegistryStore.open(reference, { http, login, insecure });
+  return await RegistryStore.open(reference, { http, login, insecure, asOneStream });
 }
 
 function givenLogin(reference: RegistryReference, options: ContainerImageOptions): RegistryLogin | undefined {
@@ -124,7 +126,6 @@ async function openArtifact(
   return sourceOf(store, reference, {
     size,
     stream,
-    ranges: blob.ranges,
     config: NO_CONFIG,
     resumes: () => blob.resumes(),
   });
@@ -145,7 +146,6 @@ async function openImage(
   return sourceOf(store, reference, {
     size: disk.size,
     stream: disk.stream,
-    ranges: undefined,
     config,
     resumes: () => reading.resumes,
     transferred: () => ({ bytes: reading.bytes, total, waitedMs: reading.waitedMs }),
@@ -196,20 +196,18 @@ class LayerReading {
 interface OpenedDisk {
   readonly size: number;
   readonly stream: ByteStream;
-  readonly ranges: RemoteRanges | undefined;
   readonly config: ImageConfig;
   readonly resumes: () => number;
   readonly transferred?: NonNullable<Source["transferred"]>;
 }
 
 function sourceOf(store: ImageStore, reference: ImageReference, disk: OpenedDisk): ContainerImage {
-  const { size, stream, ranges, config, resumes, transferred } = disk;
+  const { size, stream, config, resumes, transferred } = disk;
   return {
     name: reference.name,
     path: reference.kind === "archive" ? reference.path : undefined,
     size,
     file: undefined,
-    ranges,
     environment: config.environment,
     resumes,
     ...(transferred === undefined ? {} : { transferred }),

@@ -103,7 +103,7 @@ describe("OciArchive", () => {
       assert.ok(layer !== undefined);
       const blob = await archive.blob(layer);
       assert.equal(digestOf(await readAll(blob.stream)), layer.digest.text);
-      assert.deepEqual([blob.ranges, blob.resumes()], [undefined, 0]);
+      assert.equal(blob.resumes(), 0);
       assert.equal(digestOf(await archive.document(root.config, 10_000)), root.config.digest.text);
       await assert.rejects(archive.document(root.config, 10), FormatError);
       const digest = parseContentDigest(digestOf(Buffer.from("not there")));
