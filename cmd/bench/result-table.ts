@@ -53,7 +53,7 @@ function workText(work: Work, columns: number): string {
     const note = noteOf(entry);
     if (note !== undefined) lines.push(wrap(`${entry.name}: ${shown(note)}`, columns, 2));
     const stages = middleRun(entry.runs)?.own?.stages;
-    if (stages !== undefined) lines.push(wrap(`${entry.name}: its threads ${stagesText(stages)}`, columns, 2));
+    if (stages !== undefined) lines.push(wrap(`${entry.name} ${stagesText(stages)}`, columns, 2));
   }
   const leftOut = leftOutText(work.leftOut);
   if (leftOut !== "") lines.push(wrap(`left out: ${leftOut}`, columns, 2));
@@ -80,16 +80,20 @@ export function noteOf({ failure, verdict }: Entry): string | undefined {
   return verdict === "different" ? "what it wrote is another disk" : undefined;
 }
 
-/** Columns that nobody has a figure for are left out. */
-function table(entries: readonly Entry[], all: readonly Column[]): string[] {
+/** What every table shows of entries; columns that nobody has a figure for are left out. */
+export function figureCells(
+  entries: readonly Entry[],
+  all: readonly Column[] = [...TIME, ...BYTES],
+): { readonly titles: readonly string[]; readonly rows: readonly (readonly string[])[] } {
   const columns = all.filter(({ cell }) => entries.some(({ figures }) => figures !== null && cell(figures) !== ""));
-  const rows = [
-    ["", ...columns.map(({ title }) => title)],
-    ...entries.map(({ name, figures }) => [
-      name,
-      ...columns.map(({ cell }) => (figures === null ? "-" : cell(figures))),
-    ]),
-  ];
+  const titles = columns.map(({ title }) => title);
+  const rows = entries.map(({ figures }) => columns.map(({ cell }) => (figures === null ? "-" : cell(figures))));
+  return { titles, rows };
+}
+
+function table(entries: readonly Entry[], columns: readonly Column[]): string[] {
+  const { titles, rows: cells } = figureCells(entries, columns);
+  const rows = [["", ...titles], ...entries.map(({ name }, at) => [name, ...(cells[at] ?? [])])];
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const pad = (text: string, at: number): string =>
     at === 0 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0);
