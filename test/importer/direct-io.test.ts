@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
-import { alignedBuffer, canAlignBuffers } from "../../importer/direct-io.ts";
+import { alignedBuffer, canAlignBuffers, needsAnotherNode } from "../../importer/direct-io.ts";
 import { withExt4 } from "../support/loop-device.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireLoopDevices, requireTools } from "../support/tools.ts";
 
 const skip =
@@ -24,6 +25,19 @@ describe("alignedBuffer", { skip }, () => {
       // One byte further it is refused, which shows that the first write was direct.
       assert.throws(() => fs.writeSync(fd, buffer, 1, 4096, 0), { code: "EINVAL" });
       fs.closeSync(fd);
+    });
+  });
+});
+
+describe("needsAnotherNode", () => {
+  it("knows an addon that is linked to a Node.js of the system", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const addon = path.join(folder, "binding.node");
+      fs.writeFileSync(addon, "\x7fELF\0libnode.so.108\0libc.so.6\0");
+      assert.equal(needsAnotherNode(addon), true);
+      fs.writeFileSync(addon, "\x7fELF\0libstdc++.so.6\0libc.so.6\0");
+      assert.equal(needsAnotherNode(addon), false);
+      await Promise.resolve();
     });
   });
 });
