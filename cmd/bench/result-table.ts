@@ -104,7 +104,8 @@ function table(entries: readonly Entry[], columns: readonly Column[]): string[] 
 function wrap(text: string, columns: number, indent: number): string {
   const lines: string[] = [];
   let line = "";
-  for (const word of text.split(" ")) {
+  // A number and its unit stay together.
+  for (const word of text.split(/ (?!s(?:[,;]|$))/)) {
     const longer = line === "" ? word : `${line} ${word}`;
     if (longer.length <= columns || line.trim() === "") {
       line = longer;

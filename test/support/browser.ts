@@ -10,7 +10,7 @@ import { withTemporaryFolder } from "./temporary-folder.ts";
 export interface Page {
   /** The value of an expression, evaluated in the page. */
   evaluate<T>(expression: string): Promise<T>;
-  /** A PNG of the whole page. */
+  /** A PNG of what the window shows. */
   screenshot(): Promise<Buffer>;
 }
 
@@ -18,6 +18,7 @@ export interface PageSettings {
   readonly scheme: "light" | "dark";
   /** Of the window, CSS pixels. */
   readonly width: number;
+  readonly height: number;
 }
 
 /** Shows the file with each of the settings in turn. */
@@ -45,7 +46,7 @@ export async function withPages(
   });
 }
 
-async function openPage(browser: Connection, file: string, { scheme, width }: PageSettings): Promise<Page> {
+async function openPage(browser: Connection, file: string, { scheme, width, height }: PageSettings): Promise<Page> {
   const { targetId } = await browser.send("Target.createTarget", { url: "about:blank" });
   const { sessionId } = await browser.send("Target.attachToTarget", { targetId, flatten: true });
   const send = async (method: string, params: object): Promise<Answer> =>
@@ -59,7 +60,7 @@ async function openPage(browser: Connection, file: string, { scheme, width }: Pa
     if (exceptionDetails !== undefined) throw new Error(`${expression}: ${JSON.stringify(exceptionDetails)}`);
     return (result as { readonly value: T }).value;
   };
-  const size = { width, height: 900, deviceScaleFactor: 1, mobile: false };
+  const size = { width, height, deviceScaleFactor: 1, mobile: false };
   await send("Emulation.setDeviceMetricsOverride", size);
   await send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: scheme }] });
   await send("Page.enable", {});
@@ -69,7 +70,7 @@ async function openPage(browser: Connection, file: string, { scheme, width }: Pa
   return {
     evaluate,
     async screenshot() {
-      const { data } = await send("Page.captureScreenshot", { captureBeyondViewport: true });
+      const { data } = await send("Page.captureScreenshot", {});
       return Buffer.from(String(data), "base64");
     },
   };

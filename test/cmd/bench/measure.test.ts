@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import fs from "node:fs";
 import os from "node:os";
 import { describe, it } from "node:test";
-import { childSeconds, measure, peakOf } from "../../../cmd/bench/measure.ts";
+import { childSeconds, LineFailed, measure, peakOf } from "../../../cmd/bench/measure.ts";
+import { Interrupted } from "../../../importer/errors.ts";
 
 describe("measure", () => {
   it("sees the memory and the time of what a line starts, and not the shell's", async () => {
@@ -16,6 +18,47 @@ describe("measure", () => {
 
   it("fails with what the line said", async () => {
     await assert.rejects(measure("echo no luck >&2; exit 3", {}, os.tmpdir()), /status 3\nno luck/);
+    await assert.rejects(measure("echo this >&1; kill -9 $$", {}, os.tmpdir()), (error: LineFailed) => {
+      return error instanceof LineFailed && error.status === 137 && error.stdout === "this\n";
+    });
+  });
+
+  it("gives what the line prints, the end of what is too long", async () => {
+    const { stdout, stderr } = await measure("seq 100000; echo said >&2", {}, os.tmpdir());
+    assert.ok(stdout.length <= 65_536 && stdout.endsWith("99999\n100000\n"));
+    assert.equal(stderr, "said\n");
+  });
+
+  it("watches, listens, and hands a name on as it is", async () => {
+    const heard: string[] = [];
+    let asked = 0;
+    const { samples, stdout } = await measure(
+      `echo one >&2; sleep 0.3; printf %s "$NAME"`,
+      { NAME: `$(echo no) 'x' "` },
+      os.tmpdir(),
+      { watch: () => (asked += 1), heard: (text) => heard.push(text) },
+    );
+    assert.equal(stdout, `$(echo no) 'x' "`);
+    assert.deepEqual(heard, ["one\n"]);
+    assert.ok(samples.length >= 2 && samples.length === asked);
+    assert.deepEqual(
+      samples.map(([, value]) => value),
+      samples.map((_, at) => at + 1),
+    );
+  });
+
+  it("ends all that a line started when it is told to stop", async () => {
+    const stop = new AbortController();
+    const pids: number[] = [];
+    const heard = (text: string): void => {
+      pids.push(...text.trim().split(" ").map(Number));
+      stop.abort();
+    };
+    const line = "sleep 100 & sleep 100 & echo $! $$ >&2; wait";
+    await assert.rejects(measure(line, {}, os.tmpdir(), { signal: stop.signal, heard }), Interrupted);
+    assert.equal(pids.length, 2);
+    for (const pid of pids) assert.equal(isRunning(pid), false);
+    await assert.rejects(measure("true", {}, os.tmpdir(), { signal: stop.signal }), Interrupted);
   });
 });
 
@@ -37,3 +80,12 @@ describe("childSeconds", () => {
     assert.throws(() => childSeconds("0.00s 0.01s\n"), /times/);
   });
 });
+
+/** False also of one that nobody has waited for yet. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return false;
+  }
+}
