@@ -116,6 +116,16 @@ export function hardLink(name: string, link: string): TarEntry {
   return { name, type: "1", link };
 }
 
+/** An image layout as a tar, `oci-archive:`, of one image without a name. */
+export function ociArchive({ blobs, manifests, digest }: BuiltImage): Uint8Array {
+  const index = { schemaVersion: 2, manifests: [{ digest, size: manifests.get(digest)?.length }] };
+  return buildTar([
+    file("oci-layout", `{"imageLayoutVersion":"1.0.0"}`),
+    ...[...blobs, ...manifests].map(([name, bytes]) => file(`blobs/${name.replace(":", "/")}`, bytes)),
+    file("index.json", json(index)),
+  ]);
+}
+
 /** An image layout in a folder; each image by its tag, or without one. */
 export function writeLayout(
   folder: string,
