@@ -4,7 +4,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { InvalidArgumentError, Option } from "commander";
-import { UsageError } from "../importer/errors.ts";
+import { toTargetError, UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
 import type { BenchReport } from "./bench/bench-report.ts";
 import { benchmark } from "./bench/benchmark.ts";
@@ -12,6 +12,7 @@ import { PEER_NAMES } from "./bench/peers.ts";
 import { resultTable } from "./bench/result-table.ts";
 import type { CommandIo } from "./command-io.ts";
 import { HELP_SHOWN, newCommand, parseCommand } from "./command-line.ts";
+import { report } from "./report-error.ts";
 import { defaultThreads, exitCodesHelp, MAX_THREADS_ASKED } from "./image-options.ts";
 
 interface BenchOptions {
@@ -47,6 +48,15 @@ ${exitCodesHelp()}
 `;
 
 export async function run(args: readonly string[], io: CommandIo): Promise<number> {
+  try {
+    return await runBenchmark(args, io);
+  } catch (error) {
+    // Here --json names a file, and does not ask for errors as JSON.
+    return report(error, io, false);
+  }
+}
+
+async function runBenchmark(args: readonly string[], io: CommandIo): Promise<number> {
   const command = newCommand("bench", "Races decant with what else pours images.", HELP, io)
     .argument("<source...>", "images to read: as for convert, but not -")
     .option("--runs <n>", "rounds that count", rounds(1), 5)
@@ -63,27 +73,27 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
   const files = [options.json, options.html].filter((file) => file !== undefined);
   files.forEach(checkFolder);
   const say = talk(io);
-  const report = await benchmark(
+  const { runs, warmup, to } = options;
+  const result = await benchmark(
     {
       sources: command.args.map((name) => ({ name })),
-      to: options.to,
-      runs: options.runs,
-      warmup: options.warmup,
+      to,
+      runs,
+      warmup,
       threads: options.threads ?? [defaultThreads()],
       peers: options.peers === "auto" ? undefined : options.peers === "none" ? [] : options.peers,
       command: commandText(options, command.args.length),
     },
     io,
     say,
-  );
-  say(undefined);
-  if (options.json !== undefined) fs.writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
+  ).finally(() => say(undefined));
+  io.stdout.write(resultTable(result, io.stdout.columns)); // first: the files may not be to be had any more
+  if (options.json !== undefined) writeReport(options.json, `${JSON.stringify(result, undefined, 2)}\n`);
   if (options.html !== undefined) {
     const { resultPage } = await import("./bench/result-page.ts");
-    fs.writeFileSync(options.html, resultPage(report));
+    writeReport(options.html, resultPage(result));
   }
-  io.stdout.write(resultTable(report, io.stdout.columns));
-  return isEqual(report) ? EXIT_OK : EXIT_UNEQUAL;
+  return isEqual(result) ? EXIT_OK : EXIT_UNEQUAL;
 }
 
 /** Nobody's disk is another, and decant came to its end. */
@@ -131,6 +141,14 @@ function peers(text: string): BenchOptions["peers"] {
 /** An hour of work would have nowhere to go. */
 function checkFolder(file: string): void {
   if (!fs.existsSync(path.dirname(path.resolve(file)))) throw new UsageError(`there is no directory for ${file}`);
+}
+
+function writeReport(file: string, text: string): void {
+  try {
+    fs.writeFileSync(file, text);
+  } catch (error) {
+    throw toTargetError(error, "write", file);
+  }
 }
 
 /** One line that is written over on a terminal, lines elsewhere. Undefined: all is said. */

@@ -66,8 +66,17 @@ const MAX_OUTPUT = 64 * 1024;
 /** How long those that were told to end may clean up. */
 const END_GRACE_MS = 5000;
 
-/** Reports the children's times on descriptor 3, whatever the line prints. */
-const WRAPPER = `[ -z "$GROUP" ] || echo $$ > "$GROUP"; sh -c "$LINE"; status=$?; times >&3; exit $status`;
+/**
+ * Reports the children's times on descriptor 3, whatever the line prints. A pipeline has failed if any part of it has, which
+ * Debian 12's sh cannot tell and bash can.
+ */
+const WRAPPER = `[ -z "$GROUP" ] || echo $$ > "$GROUP"
+command -v bash > /dev/null && set -- bash -o pipefail || set -- sh
+"$@" -c "$LINE"
+status=$?; times >&3; exit $status`;
+
+/** A shell becomes the program that it runs; until then it is not what is measured. */
+const SHELLS = ["sh", "dash", "bash"];
 
 /**
  * @param line for `sh`
@@ -182,8 +191,7 @@ class PeakMemory {
     for (const pid of descendants(this.#root)) {
       const status = readProc(`/proc/${pid}/status`);
       const name = /^Name:\s*(.*)$/m.exec(status)?.[1] ?? "";
-      // A shell becomes the program that it runs; until then it is not what is measured.
-      if (name === "" || name === "sh" || name === "dash") continue;
+      if (name === "" || SHELLS.includes(name)) continue;
       this.#peaks.set(pid, Math.max(this.#peaks.get(pid) ?? 0, peakOf(status)));
     }
   }

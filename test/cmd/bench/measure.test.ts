@@ -18,6 +18,7 @@ describe("measure", () => {
 
   it("fails with what the line said", async () => {
     await assert.rejects(measure("echo no luck >&2; exit 3", {}, os.tmpdir()), /status 3\nno luck/);
+    await assert.rejects(measure("false | cat", {}, os.tmpdir()), /status 1/);
     await assert.rejects(measure("echo this >&1; kill -9 $$", {}, os.tmpdir()), (error: LineFailed) => {
       return error instanceof LineFailed && error.status === 137 && error.stdout === "this\n";
     });
