@@ -22,6 +22,8 @@ export interface OpenGcsOptions {
   readonly http: HttpOptions;
   /** A service account's JSON. Undefined: GOOGLE_APPLICATION_CREDENTIALS, else what this machine offers, else nobody's. */
   readonly credentialsFile?: string | undefined;
+  /** Whether what this machine offers counts. Default: yes. */
+  readonly usesMachine?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** As openHttp. */
   readonly allowsPages: boolean;
@@ -32,10 +34,10 @@ export interface OpenGcsOptions {
  * @throws UsageError for what names no object, SourceError, FormatError
  */
 export async function openGcs(name: string, options: OpenGcsOptions): Promise<HttpSource> {
-  const { env, http } = options;
+  const { env, http, usesMachine = true } = options;
   const object = parseGcsObject(name, env);
   const file = options.credentialsFile ?? (env["GOOGLE_APPLICATION_CREDENTIALS"] || undefined);
-  const isOffered = file !== undefined || object.service === "google";
+  const isOffered = file !== undefined || (usesMachine && object.service === "google");
   const token = isOffered && object.service !== "emulator" ? await findGoogleToken(file, http) : undefined;
   try {
     return await openAs(token, object, options);

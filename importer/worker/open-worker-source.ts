@@ -106,7 +106,10 @@ async function openGoogleBucket(
   { env, config }: OpenWorkerSourceOptions,
 ): Promise<WorkerSource> {
   const { openGcs } = await import("../sources/gcs.ts");
-  return { source: await openGcs(name, { http, credentialsFile: config.googleCredentials, env, allowsPages: false }) };
+  const { googleCredentials: credentialsFile } = config;
+  // What the node may read is not for everybody who may make a claim.
+  const options = { http, credentialsFile, usesMachine: false, env, allowsPages: false };
+  return { source: await openGcs(name, options) };
 }
 
 async function openImage(name: string, bare: HttpOptions, options: OpenWorkerSourceOptions): Promise<WorkerSource> {

@@ -9,6 +9,7 @@ import path from "node:path";
 import { describe, it } from "node:test";
 import { baseDisk } from "../support/base-disk.ts";
 import { makeAuthority } from "../support/certificates.ts";
+import { withProxy } from "../support/http-proxy.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import { DISK_ID, PASSWORD, USER, withOvirt } from "../support/ovirt-engine.ts";
@@ -69,7 +70,33 @@ describe(
   },
 );
 
-describe("Google Cloud Storage", () => {
+describe("Google Cloud Storage", { skip: requireTools("openssl") }, () => {
+  it("is asked as anybody where no credentials are given, whatever the node has", async () => {
+    await withTemporaryFolder(async (keys) => {
+      const authority = makeAuthority(keys);
+      const certs = path.join(keys, "certs");
+      fs.mkdirSync(certs);
+      fs.writeFileSync(path.join(certs, "ca.crt"), authority.certificate);
+      const tls = authority.issue("DNS:storage.googleapis.com");
+      await withServer({ bytes: patterned, tls }, async (google) => {
+        await withServer({ bytes: Buffer.from("{}") }, async (metadata) => {
+          await withProxy({ leadsTo: Number(new URL(google.origin).port) }, async (proxy) => {
+            const env = {
+              IMPORTER_SOURCE: "gcs",
+              IMPORTER_ENDPOINT: "gs://bucket/folder/disk",
+              IMPORTER_CERT_DIR: certs,
+              https_proxy: `http://${proxy.host}`,
+              GCE_METADATA_HOST: new URL(metadata.origin).host,
+            };
+            await gives(env, patterned);
+            assert.deepEqual([google.requests[0]?.path, metadata.requests], ["/bucket/folder/disk", []]);
+            assert.equal(google.requests[0]?.headers.authorization, undefined);
+          });
+        });
+      });
+    });
+  });
+
   it("gives a raw disk and a qcow2", async () => {
     for (const name of ["raw/patterned.raw", "qcow2/plain.qcow2"]) {
       await withServer({ bytes: sampleBytes(name), etag: '"v1"' }, async ({ origin }) => {
