@@ -35,7 +35,7 @@ const CONTENT_FOLDERS = ["/usr/bin", "/usr/lib", "/usr/share"];
 const MAX_SHARE = 0.05;
 
 /** How each image is made; $RAW is the disk, $PLAIN the plain qcow2, $OUT the image. */
-export const RECIPES: Readonly<Record<string, string>> = {
+const RECIPES: Readonly<Record<string, string>> = {
   "plain.qcow2": `qemu-img convert -f raw -O qcow2 "$RAW" "$OUT"`,
   "zlib.qcow2": `qemu-img convert -f raw -O qcow2 -c "$RAW" "$OUT"`,
   "zstd.qcow2": `qemu-img convert -f raw -O qcow2 -c -o compression_type=zstd "$RAW" "$OUT"`,

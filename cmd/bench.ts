@@ -106,12 +106,11 @@ function isEqual({ works }: BenchReport): boolean {
 
 /** Without the names of the sources: each is told in its place, and may hold a password here. */
 function commandText(options: BenchOptions, sources: number): string {
-  const { runs, warmup, threads: counts, to, peers: names } = options;
-  const some = [
-    counts === undefined ? "" : ` --threads ${counts.join(",")}`,
-    typeof names === "string" ? names : names.join(","),
-  ];
-  return `decant bench --runs ${runs} --warmup ${warmup}${some[0]} --to ${to} --peers ${some[1]} (${sources} ${sources === 1 ? "source" : "sources"})`;
+  const { runs, warmup, to } = options;
+  const own = options.threads === undefined ? "" : ` --threads ${options.threads.join(",")}`;
+  const names = typeof options.peers === "string" ? options.peers : options.peers.join(",");
+  const over = sources === 1 ? "one source" : `${sources} sources`;
+  return `decant bench --runs ${runs} --warmup ${warmup}${own} --to ${to} --peers ${names}, over ${over}`;
 }
 
 function rounds(least: number): (text: string) => number {

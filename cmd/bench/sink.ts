@@ -47,7 +47,7 @@ export function openSink(name: string, sources: readonly string[]): Sink {
   return stat?.isBlockDevice() === true ? deviceSink(target, stat.rdev) : fileSink(target);
 }
 
-export function nullSink(): Sink {
+function nullSink(): Sink {
   return {
     kind: "null",
     target: NULL_TARGET,

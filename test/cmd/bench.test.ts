@@ -295,7 +295,7 @@ describe("decant bench refuses", { skip }, () => {
     ]);
     try {
       const { status, stderr } = await runCommand(bench, [overlay], { env: { PATH } });
-      assert.equal(status, 2);
+      assert.equal(status, 3);
       assert.match(stderr, /decant refuses .*overlay: .*backing file/);
     } finally {
       fs.rmSync(overlay);
