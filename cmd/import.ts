@@ -13,11 +13,20 @@ import { decoderChoice, defaultThreads, memoryLimit } from "./image-options.ts";
 
 const HELP = `Usage: decant import [-v=N] [-alsologtostderr] [--explain]
 
-Imports one image into one volume, as the environment says; README.md lists the variables.
+Imports one image into one volume, as the environment says. docs/worker.md lists the variables; these are enough to try it:
+
+  IMPORTER_SOURCE=http IMPORTER_ENDPOINT=https://example.org/disk.qcow2 PREALLOCATION=false \\
+    DECANT_DATA_DIR=/tmp/volume DECANT_TERMINATION_LOG=/tmp/message decant import
 
   -v=N              details in the log: 0 none, 9 all
   -alsologtostderr  accepted; the log goes to standard error in any case
   --explain         print the phases, and after a run the path that it took
+
+Exit codes:
+  0    over; the termination message says how
+  1    failed; a restart begins from nothing
+  2    an unknown flag
+  143  told to stop; cleaned up
 `;
 
 export async function run(args: readonly string[], io: CommandIo): Promise<number> {
