@@ -184,7 +184,7 @@ function skopeoLines(subject: Subject, sink: SinkKind): readonly Line[] | string
   if (unknown !== undefined) return unknown;
   // A registry on this machine may speak plain http, for decant as well.
   const plain = isLoopback ? " --src-tls-verify=false" : "";
-  const unpack = `for blob in "$SCRATCH"/image/*; do tar -xf "$blob" -C "$SCRATCH" --no-same-owner disk 2> /dev/null; done`;
+  const unpack = `for blob in "$SCRATCH"/image/*; do tar -xf "$blob" -C "$SCRATCH" --no-same-owner disk ./disk 2> /dev/null; done`;
   const line = (convert: string): string =>
     `skopeo copy -q${plain} "$SOURCE" "dir:$SCRATCH/image" && { ${unpack}; set -- "$SCRATCH"/disk/*; ${convert}; }`;
   return qemuImgTwice("skopeo", "skopeo + tar + qemu-img", line, qemuConvert(subject, sink, `"$1"`)).slice(1);

@@ -108,8 +108,8 @@ function allocated(file: string): number {
 export function allocatedBelow(folder: string): number {
   let bytes = 0;
   try {
-    for (const name of fs.readdirSync(folder, { recursive: true, encoding: "buffer" })) {
-      bytes += allocated(path.join(folder, name.toString("latin1")));
+    for (const name of fs.readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      bytes += allocated(path.join(folder, name));
     }
   } catch {
     // Something in it has just gone.
