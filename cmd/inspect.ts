@@ -66,7 +66,8 @@ export async function inspect(name: string, options: ConnectionOptions, io: Comm
   let unwrapped: Unwrapped | undefined;
   let remote: RandomAccess | undefined;
   try {
-    unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), opened: (file) => (remote = file) });
+    const opened = (file: RandomAccess | undefined): void => void (remote = file);
+    unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), startOnly: true, opened });
     const image = await open(unwrapped);
     return describe(source, unwrapped, image, null, connection.warnings);
   } catch (error) {

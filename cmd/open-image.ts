@@ -30,6 +30,7 @@ export function unwrapOptions(options: ImageOptions, io: CommandIo): UnwrapSourc
     format: options.format,
     member: options.member,
     archives: true,
+    inOrder: false,
     asOneStream: false,
     opened: () => undefined,
     passing: (stream) => stream,

@@ -5,7 +5,7 @@
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH } from "../formats/disk-format.ts";
 import { PeekedStream } from "./peeked-stream.ts";
-import { MIN_LENGTH_FOR_RANGES, proveRanges } from "./proved-ranges.ts";
+import { inOrder, MIN_LENGTH_FOR_RANGES, proveRanges } from "./proved-ranges.ts";
 import type { RandomAccess } from "./random-access.ts";
 import { ReadAheadStream } from "./read-ahead-stream.ts";
 import type { Source } from "./sources/source.ts";
@@ -13,8 +13,12 @@ import { chooseFormat, isWrapped, unwrapFile, unwrapStream } from "./unwrap.ts";
 import type { Unwrapped, UnwrapOptions } from "./unwrap.ts";
 
 export interface UnwrapSourceOptions extends UnwrapOptions {
-  /** All bytes have to pass in order, for a checksum of them; or ranges have failed before. */
+  /** All bytes have to pass, in order, for a checksum of them. */
+  readonly inOrder: boolean;
+  /** Ranges have failed before. */
   readonly asOneStream: boolean;
+  /** Only the first bytes will be looked at: nothing is read ahead. */
+  readonly startOnly?: boolean;
   /** Told what is to be read in ranges over the network, and if it cannot: to be closed, also while it waits. */
   readonly opened: (remote: RandomAccess | undefined) => void;
   /** Put around the bytes as they are stored, where they pass as a stream. */
@@ -23,14 +27,16 @@ export interface UnwrapSourceOptions extends UnwrapOptions {
 
 /** @throws FormatError, SourceError */
 export async function unwrapSource(source: Source, options: UnwrapSourceOptions): Promise<Unwrapped> {
-  const { asOneStream, passing } = options;
-  if (!asOneStream && source.file !== undefined) return await unwrapFile(source.file, options, passing);
+  const { asOneStream, passing, opened } = options;
+  if (!options.inOrder && source.file !== undefined) return await unwrapFile(source.file, options, passing);
   if (asOneStream || source.ranges === undefined || (source.size ?? 0) < MIN_LENGTH_FOR_RANGES) {
     return await unwrapStream(passing(source.stream()), options);
   }
+  if (options.inOrder) return await unwrapStream(passing(await inOrder(source, source.stream(), opened)), options);
   const { head, stream } = await PeekedStream.peek(source.stream(), HEAD_LENGTH);
   const wrapped = isWrapped(head, options);
-  const proved = await proveRanges(source, { head, directly: wrapped, opened: options.opened });
+  if (wrapped && options.startOnly === true) return await unwrapStream(passing(stream), options);
+  const proved = await proveRanges(source, { head, directly: wrapped, opened });
   if (proved === undefined) return await unwrapStream(passing(stream), options);
   await stream.close();
   const { file, tail } = proved;

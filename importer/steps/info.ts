@@ -32,8 +32,9 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
   };
   const unwrapped = await unwrapSource(source, {
     ...unwrapping,
-    // A checksum is over the bytes as they are stored, so they pass as a stream.
-    asOneStream: options.asOneStream === true || options.checksum !== undefined || isTree,
+    // A checksum is over the bytes as they are stored, so they pass in order.
+    inOrder: options.checksum !== undefined || isTree,
+    asOneStream: options.asOneStream === true,
     opened: (remote) => (run.remote = remote),
     passing: (stream) => passingStream(run, stream),
   });

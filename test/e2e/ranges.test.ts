@@ -130,7 +130,7 @@ describe("300 MB whose connection is cut at 20 places", () => {
 
   it("as one stream: not one byte is asked for again", async () => {
     const { settings, left } = cutting(size, 2, false, () => true);
-    const args = ["--checksum", `sha256:${digest}`];
+    const args = ["--limit-rate", "100G"]; // what is limited comes by one GET
     await converting({ bytes, etag: '"v1"', ...settings }, args, digest, ({ result, server }) => {
       assert.equal(left(), 0);
       assert.equal(result.resumes, CUTS);

@@ -50,6 +50,7 @@ function optionsWith(options: Partial<UnwrapSourceOptions>, passing: () => void)
     format: undefined,
     member: undefined,
     archives: true,
+    inOrder: false,
     asOneStream: false,
     opened: () => undefined,
     passing: (stream: ByteStream) => {
@@ -153,7 +154,7 @@ describe("unwrapSource", () => {
 
   for (const [what, settings, expected] of [
     ["is small", { bytes: DISK.subarray(0, 4 * MIB - 1) }, DISK.subarray(0, 4 * MIB - 1)],
-    ["has to pass in order", { options: { asOneStream: true } }, DISK],
+    ["comes from a server whose ranges have failed", { options: { asOneStream: true } }, DISK],
     ["has nothing to vouch for it", { etag: undefined }, DISK],
     ["has a weak validator", { etag: 'W/"one"' }, DISK],
     [
@@ -206,6 +207,16 @@ describe("unwrapSource", () => {
     }
   }
 
+  it("reads several ranges at once, and in order, of what has to pass in order", async () => {
+    await unwrapping({ options: { inOrder: true } }, async ({ unwrapped, server, hasPassed }) => {
+      assert.ok(hasPassed && unwrapped.file === undefined && unwrapped.stream !== undefined);
+      assert.ok((await readAll(unwrapped.stream)).equals(DISK));
+      assert.equal(server.requests.filter(({ headers }) => headers.range === undefined).length, 1);
+      assert.ok(server.requests.length > 5);
+      await unwrapped.stream.close();
+    });
+  });
+
   it("asks for ranges of an image that is just long enough", async () => {
     await unwrapping({ bytes: DISK.subarray(0, 4 * MIB) }, async ({ unwrapped }) => {
       assert.notEqual(unwrapped.file, undefined);
@@ -242,7 +253,7 @@ describe("unwrapSource", () => {
       assert.deepEqual([inPlace.file, inPlace.stream, passed], [file, undefined, 0]);
       const stream = await unwrapSource(
         source,
-        optionsWith({ asOneStream: true }, () => (passed += 1)),
+        optionsWith({ inOrder: true }, () => (passed += 1)),
       );
       assert.equal(passed, 1);
       assert.ok(stream.stream !== undefined && (await readAll(stream.stream)).equals(DISK));

@@ -13,6 +13,7 @@ import os from "node:os";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { measure } from "../../cmd/bench/measure.ts";
+import { withNginx } from "../support/nginx.ts";
 import { ROOT } from "../support/run-decant.ts";
 import { makeSparseDisk } from "../support/sparse-disk.ts";
 import type { SparseDiskSize } from "../support/sparse-disk.ts";
@@ -35,13 +36,13 @@ const IMAGES = {
 interface Run {
   readonly image: keyof typeof IMAGES;
   readonly threads: number;
-  readonly input: "path" | "standard input";
+  readonly input: "path" | "standard input" | "URL" | "URL, as one stream";
   readonly decoders: "auto" | "portable";
 }
 
 /** Calls for images of `size`; `threads` are the counts that are tried with the system's decoders. */
 export function describeResidentMemory(size: SparseDiskSize, threads: readonly number[]): void {
-  const skip = requireTools("qemu-img", "gzip", "xz");
+  const skip = requireTools("qemu-img", "gzip", "xz", "nginx");
   describe(
     `resident memory, ${size.dataBytes / MB} MB on a disk of ${size.virtualSize / 2 ** 30} GiB`,
     { skip },
@@ -54,6 +55,9 @@ export function describeResidentMemory(size: SparseDiskSize, threads: readonly n
         // The first run after a change compiles the sources, which takes memory that later ones do not.
         for (const decoders of ["auto", "portable"] as const) {
           await peakOf(folder, { image: "zlib.qcow2", threads: 2, input: "path", decoders });
+        }
+        for (const input of ["URL", "URL, as one stream"] as const) {
+          await peakOf(folder, { image: "zlib.qcow2", threads: 2, input, decoders: "auto" });
         }
       });
       after(() => fs.rmSync(folder, { recursive: true, force: true }));
@@ -74,7 +78,7 @@ export function describeResidentMemory(size: SparseDiskSize, threads: readonly n
 function runs(threads: readonly number[]): Run[] {
   const images = Object.keys(IMAGES) as (keyof typeof IMAGES)[];
   return images.flatMap((image) =>
-    (["path", "standard input"] as const).flatMap((input) => [
+    (["path", "standard input", "URL", "URL, as one stream"] as const).flatMap((input) => [
       ...threads.map((count): Run => ({ image, input, threads: count, decoders: "auto" })),
       ...(input === "path" ? [{ image, input, threads: 2, decoders: "portable" } as const] : []),
     ]),
@@ -87,10 +91,19 @@ function bound({ image, threads, decoders }: Run): number {
 }
 
 async function peakOf(folder: string, run: Run): Promise<number> {
+  if (!run.input.startsWith("URL")) return await peakFrom(path.join(folder, run.image), folder, run);
+  return await withNginx(folder, {}, async ({ port }) => {
+    return await peakFrom(`http://127.0.0.1:${port}/${run.image}`, folder, run);
+  });
+}
+
+async function peakFrom(source: string, folder: string, run: Run): Promise<number> {
   const target = path.join(folder, "target.raw");
-  const decant = `sh bin/decant convert --progress none --threads ${run.threads}`;
-  const line = run.input === "path" ? `${decant} "$SOURCE" "$TARGET"` : `${decant} - "$TARGET" < "$SOURCE"`;
-  const env = { SOURCE: path.join(folder, run.image), TARGET: target, DECANT_DECODERS: run.decoders };
+  // A limit that nothing reaches: what is limited comes by one GET.
+  const limit = run.input === "URL, as one stream" ? "--limit-rate 100G" : "";
+  const decant = `sh bin/decant convert --progress none --threads ${run.threads} ${limit}`;
+  const line = run.input === "standard input" ? `${decant} - "$TARGET" < "$SOURCE"` : `${decant} "$SOURCE" "$TARGET"`;
+  const env = { SOURCE: source, TARGET: target, DECANT_DECODERS: run.decoders };
   try {
     return (await measure(line, env, ROOT)).peakRssBytes;
   } finally {
