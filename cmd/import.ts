@@ -29,6 +29,9 @@ Exit codes:
   143  told to stop; cleaned up
 `;
 
+/** The kubelet starts the container again. */
+const EXIT_BUG = 1;
+
 export async function run(args: readonly string[], io: CommandIo): Promise<number> {
   const flags = parseGoFlags(args);
   if (flags.help) {
@@ -39,13 +42,21 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     io.stdout.write(`${explainPhases()}\n`);
     return EXIT_OK;
   }
+  const log = openLog({ verbosity: flags.verbosity, write: writeToStandardError, now: () => new Date() });
+  // Node.js would print the error of a library as it is, and it may hold a URL with its signature.
+  const onUncaught = (error: unknown): never => {
+    log.error("an error that nobody caught", error);
+    return io.exit(EXIT_BUG);
+  };
+  process.on("uncaughtException", onUncaught);
   const { exit, phases } = await runWorker({
     env: io.env,
     paths: workerPaths(io.env),
-    log: openLog({ verbosity: flags.verbosity, write: writeToStandardError, now: () => new Date() }),
+    log,
     signal: io.signal,
     engine: { threads: defaultThreads(), decoders: decoderChoice(io), memoryLimit: memoryLimit() },
   });
+  process.off("uncaughtException", onUncaught);
   if (flags.explain) io.stdout.write(`${explainPhases(phases)}\n`);
   return exit;
 }

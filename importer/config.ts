@@ -28,7 +28,7 @@ export interface WorkerConfig {
   /** As written; `requireSource` says whether it is one. */
   readonly source: string;
   readonly endpoint: string;
-  /** `kubevirt` or `archive`; anything else is taken as a disk by the sources that do not ask. */
+  /** `kubevirt` or `archive`; empty, or where the source does not ask for it, it is a disk. */
   readonly contentType: string;
   /** The claim's storage request, bytes; undefined: the disk keeps its image's size. */
   readonly imageSize: number | undefined;
@@ -168,9 +168,12 @@ export function unpacksArchive({ source, contentType, nodePull }: WorkerConfig):
 }
 
 /** @throws UsageError with the whole text of the termination message */
-export function requireSource({ source, contentType }: WorkerConfig): SourceKind {
+export function requireSource({ source, contentType, nodePull }: WorkerConfig): SourceKind {
   const kind = SOURCE_KINDS.find((known) => known === source);
   if (kind === undefined) throw new UsageError(`Unknown data source: ${source}`);
+  if (kind === "http" && !nodePull && !["", "kubevirt", "archive"].includes(contentType)) {
+    throw new UsageError(`Unknown content type: ${contentType.slice(0, 100)}`);
+  }
   if (kind === "none" && contentType !== "kubevirt") {
     throw new UsageError("Cannot create empty disk with content type archive");
   }

@@ -228,6 +228,13 @@ const ROWS: readonly Row[] = [
     terminal: true,
   },
   {
+    name: "an unknown content type",
+    env: { IMPORTER_CONTENTTYPE: "Archive" },
+    text: "Unknown content type: Archive",
+    code: "USAGE",
+    terminal: true,
+  },
+  {
     name: "an unknown source",
     env: { IMPORTER_SOURCE: "glance" },
     text: "Unknown data source: glance",

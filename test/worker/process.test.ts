@@ -89,6 +89,22 @@ describe("flags", { concurrency: 2 }, () => {
   });
 });
 
+describe("an error that nobody caught", () => {
+  it("ends the worker as a failure, and shows no secret", async () => {
+    const env = ({ origin }: MisbehavingServer, { folder }: WorkerPlace): Record<string, string> => {
+      const preload = path.join(folder, "preload.mjs");
+      const bug = "Promise.reject(new Error('GET http://host/?sig=hunter2'))";
+      fs.writeFileSync(preload, `setTimeout(() => ${bug}, 1500);`);
+      return { IMPORTER_ENDPOINT: `${origin}/disk?sig=hunter2`, NODE_OPTIONS: `--import=${preload}` };
+    };
+    await importFrom({ misdeed: () => ({ stallAfter: 0 }) }, env, ({ status, lines, log }) => {
+      assert.equal(status, 1, log);
+      assert.ok(lines.includes("an error that nobody caught"), log);
+      assert.doesNotMatch(log, /hunter2/);
+    });
+  });
+});
+
 describe("the termination log", () => {
   it("is overwritten, and readable for its owner alone where it is new", async () => {
     await importFrom(
