@@ -72,7 +72,7 @@ const STEPS: { readonly [P in Exclude<Phase, "Complete">]: (run: Run) => Promise
 const FOOTER_LENGTH = 512;
 
 /** How long a step may take to notice that everything it uses is closed. */
-const STOP_GRACE_MS = 2000;
+const STOP_GRACE_MS = 1000;
 
 /** An image file below this is converted by the main thread alone: starting others takes 50 ms, and half the memory. */
 const SMALL_IMAGE = 8 * 1024 * 1024;

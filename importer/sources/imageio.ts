@@ -117,7 +117,8 @@ class ImageioSource implements Source {
 
   /** What was not finished is given up. */
   close(): void {
-    void this.finish(false);
+    // Who finishes it is told.
+    this.finish(false).catch(() => undefined);
   }
 
   async #read(into: Uint8Array): Promise<number> {
