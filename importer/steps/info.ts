@@ -51,7 +51,9 @@ export async function info(run: Run): Promise<Outcome<"Info">> {
     return "random-access";
   }
   if (unwrapped.stream === undefined) throw new Error("neither a file nor a stream");
-  run.stream = new StreamPour(timedStream(run, unwrapped.stream), new Slab(SLOTS), () => spillInto(options.spillFolder));
+  run.stream = new StreamPour(timedStream(run, unwrapped.stream), new Slab(SLOTS), () =>
+    spillInto(options.spillFolder),
+  );
   setImage(run, await run.stream.drive(unwrapped.format.open(undefined)));
   return "stream";
 }

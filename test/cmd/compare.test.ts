@@ -104,7 +104,9 @@ describe("firstDifference", () => {
 });
 
 /** Pieces whose memory is used again for the next. */
-async function* lent(list: readonly { readonly length: number; readonly fill: number | undefined }[]): AsyncGenerator<DiskPiece> {
+async function* lent(
+  list: readonly { readonly length: number; readonly fill: number | undefined }[],
+): AsyncGenerator<DiskPiece> {
   const memory = new Uint8Array(16);
   let offset = 0;
   for (const { length, fill } of list) {

@@ -78,9 +78,9 @@ describe("openContainerImage", () => {
       const total = (layers[1]?.bytes.length ?? 0) + (layers[2]?.bytes.length ?? 0);
       assert.equal(source.transferred?.().total, total);
       await readAll(source.stream());
-      const { bytes, waitedMs = -1 } = source.transferred?.() ?? {};
-      assert.equal(bytes, total);
-      assert.ok(waitedMs > 0);
+      const transferred = source.transferred?.();
+      assert.ok(transferred !== undefined && transferred.waitedMs > 0);
+      assert.equal(transferred.bytes, total);
       source.close();
     });
   });
