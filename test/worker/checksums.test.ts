@@ -47,12 +47,7 @@ interface Row {
 }
 
 /** @param check looks at what the server was asked */
-function web(
-  env: (origin: string) => Env,
-  bytes: Buffer,
-  misdeed: Misdeed = {},
-  check = assertOneGet,
-): Row["serve"] {
+function web(env: (origin: string) => Env, bytes: Buffer, misdeed: Misdeed = {}, check = assertOneGet): Row["serve"] {
   return async (use) => {
     await withServer({ bytes, etag: '"v1"', misdeed: () => misdeed }, async (server) => {
       await use(env(server.origin));
