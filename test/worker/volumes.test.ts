@@ -119,7 +119,7 @@ describe("a filesystem volume", { skip: requireRoot(), concurrency: 2 }, () => {
         await withTmpfs(20 * MIB, async (data) => {
           const place = workerPlace(folder, { data });
           const bytes = Buffer.alloc(18 * MIB, 1);
-          const served = { bytes, etag: '"v1"', misdeed: () => fill(path.join(data, "filler")) };
+          const served = { bytes, etag: '"v1"', misdeed: (number: number) => fill(number, path.join(data, "filler")) };
           const { status, message, log } = await withServer(served, async ({ origin }) => {
             const source = { IMPORTER_SOURCE: "http", IMPORTER_ENDPOINT: `${origin}/disk` };
             return await runWorker(place, { env: { ...source, ...(own ? { DECANT_CONTROLLER: "1" } : {}) } });
@@ -164,9 +164,9 @@ describe("a filesystem volume", { skip: requireRoot(), concurrency: 2 }, () => {
   });
 });
 
-/** Takes room that the disk was promised: the volume is measured before the server is asked. */
-function fill(filler: string): Misdeed | undefined {
-  fs.writeFileSync(filler, Buffer.alloc(8 * MIB, 2));
+/** Takes room that the disk was promised: the volume is measured before the server is asked, and written after that. */
+function fill(number: number, filler: string): Misdeed | undefined {
+  if (number === 1) fs.writeFileSync(filler, Buffer.alloc(8 * MIB, 2));
   return undefined;
 }
 
