@@ -113,6 +113,13 @@ const ROWS: readonly Row[] = [
     code: "SOURCE_NOT_FOUND",
   },
   {
+    name: "401, with another password",
+    misdeed: { status: 401, headers: { "www-authenticate": 'Basic realm="images"' } },
+    env: { IMPORTER_ACCESS_KEY_ID: "me", IMPORTER_SECRET_KEY: "hunter2" },
+    text: `${CONNECT}expected status code 200, got 401. Status: 401 Unauthorized`,
+    code: "SOURCE_DENIED",
+  },
+  {
     name: "403",
     misdeed: { status: 403 },
     text: `${CONNECT}expected status code 200, got 403. Status: 403 Forbidden`,

@@ -11,7 +11,7 @@ import zlib from "node:zlib";
 import { makeAuthority } from "../support/certificates.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withServer } from "../support/misbehaving-server.ts";
-import type { MisbehavingServer, ServerSettings } from "../support/misbehaving-server.ts";
+import type { MisbehavingServer, Misdeed, ServerSettings } from "../support/misbehaving-server.ts";
 import { freePort } from "../support/nginx.ts";
 import { withRawServer, write } from "../support/raw-server.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
@@ -170,18 +170,12 @@ describe("an address", { concurrency: 2 }, () => {
 
   it("behind a proxy that is not there is not blamed for it", async () => {
     const proxy = `http://me:hunter2@127.0.0.1:${await freePort()}`;
-    for (const scheme of ["http", "https"]) {
-      const env = (): Env => ({
-        http_proxy: proxy,
-        https_proxy: proxy,
-        IMPORTER_ENDPOINT: `${scheme}://images.test/disk`,
-      });
-      await fails(
-        { env },
-        /cannot read https?:\/\/images\.test\/disk through the proxy 127\.0\.0\.1:\d+: connect ECONNREFUSED/,
-      );
-    }
-    const unknown = { http_proxy: "http://proxy.invalid:3128", IMPORTER_ENDPOINT: "http://images.test/disk" };
+    const dead = { http_proxy: proxy, https_proxy: proxy, IMPORTER_ENDPOINT: "http://images.test/disk" };
+    await fails(
+      { env: () => dead },
+      /http:\/\/images\.test\/disk through the proxy 127\.0\.0\.1:\d+: connect ECONNREFUSED/,
+    );
+    const unknown = { https_proxy: "http://proxy.invalid:3128", IMPORTER_ENDPOINT: "https://images.test/disk" };
     await fails({ env: () => unknown }, /through the proxy proxy\.invalid:3128: getaddrinfo ENOTFOUND proxy\.invalid/);
   });
 });
@@ -198,6 +192,24 @@ describe("an answer", { concurrency: 2 }, () => {
     for (const bytes of [Buffer.alloc(0), zlib.gzipSync(Buffer.alloc(0))]) {
       await fails({ server: { bytes } }, /could not process image header: .* is empty\. .* \[SOURCE_TRUNCATED\]$/);
     }
+  });
+
+  it("that leads to another server takes neither password nor headers there", async () => {
+    await withServer({ bytes: image }, async (other) => {
+      const misdeed = (): Misdeed => ({ status: 302, headers: { location: `${other.origin}/disk` } });
+      const env = (): Env => ({
+        IMPORTER_ACCESS_KEY_ID: "me",
+        IMPORTER_SECRET_KEY: "hunter2",
+        IMPORTER_EXTRA_HEADER_0: "X-Token: hunter3",
+      });
+      await withResult({ server: { misdeed }, env }, ({ status, log }, _, { requests }) => {
+        assert.equal(status, 0, log);
+        const basic = `Basic ${Buffer.from("me:hunter2").toString("base64")}`;
+        assert.deepEqual([requests[0]?.headers.authorization, requests[0]?.headers["x-token"]], [basic, "hunter3"]);
+        assert.ok(other.requests.length > 0);
+        assert.doesNotMatch(JSON.stringify(other.requests), /authorization|x-token|hunter/i);
+      });
+    });
   });
 
   it("with a header without end is refused", async () => {
