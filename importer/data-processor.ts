@@ -177,7 +177,7 @@ export class DataProcessor {
     const run = this.#run;
     if (run.virtualSize === undefined) this.#checkLeastSize();
     run.target.begin(run.virtualSize === undefined ? undefined : run.options.finalSize(run.virtualSize));
-    run.zeros = new ZeroRanges(run.target);
+    run.zeros = new ZeroRanges(run.target, run.signal);
     const zeroedFirst = await this.#zeroFirst(run.zeros);
     run.pool = openJobPool(
       {

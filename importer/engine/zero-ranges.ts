@@ -3,6 +3,7 @@
  * target's own means, or else written.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Interrupted } from "../errors.ts";
 import type { Target } from "../targets/target.ts";
 
 /** One call zeroes at most this, so that signals and progress are not kept waiting by a device that has to write it all. */
@@ -15,6 +16,7 @@ const zeros = Buffer.alloc(1024 * 1024);
 
 export class ZeroRanges {
   readonly #target: Target;
+  readonly #signal: AbortSignal | undefined;
   /** The disk reads as zeros up to here, but for what was written. */
   #zeroUntil: number;
   #ranges: [start: number, end: number][] = [];
@@ -23,8 +25,10 @@ export class ZeroRanges {
   /** Bytes that the target made read as zeros. */
   zeroed = 0;
 
-  constructor(target: Target) {
+  /** @param signal ends what is being zeroed, which may take long */
+  constructor(target: Target, signal?: AbortSignal) {
     this.#target = target;
+    this.#signal = signal;
     this.#zeroUntil = target.startsZeroed ? Infinity : 0;
   }
 
@@ -49,7 +53,10 @@ export class ZeroRanges {
     if (this.#ranges.length >= MAX_RANGES) await this.apply();
   }
 
-  /** Zeroes all that was gathered. Ranges are disjoint, and none overlaps data that is written. */
+  /**
+   * Zeroes all that was gathered. Ranges are disjoint, and none overlaps data that is written.
+   * @throws TargetError, Interrupted
+   */
   async apply(): Promise<void> {
     const ranges = this.#ranges.sort((a, b) => a[0] - b[0]);
     this.#ranges = [];
@@ -68,16 +75,26 @@ export class ZeroRanges {
   async #zero(start: number, end: number): Promise<void> {
     for (let at = start; at < end; at += MAX_ZERO_LENGTH) {
       const length = Math.min(MAX_ZERO_LENGTH, end - at);
-      if (this.#target.zeroAt(at, length)) this.zeroed += length;
-      else this.#write(at, length);
-      await nextTurn();
+      if (this.#target.zeroAt(at, length)) {
+        this.zeroed += length;
+        await this.#turn();
+      } else {
+        await this.#write(at, length);
+      }
     }
   }
 
-  #write(offset: number, length: number): void {
+  async #write(offset: number, length: number): Promise<void> {
     for (let at = 0; at < length; at += zeros.length) {
       this.#target.writeAt(zeros.subarray(0, Math.min(zeros.length, length - at)), offset + at);
+      await this.#turn();
     }
     this.writtenZeros += length;
+  }
+
+  /** Lets signals through. */
+  async #turn(): Promise<void> {
+    await nextTurn();
+    if (this.#signal?.aborted === true) throw new Interrupted();
   }
 }

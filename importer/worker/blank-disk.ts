@@ -13,12 +13,10 @@ import type { Target } from "../targets/target.ts";
 export async function makeBlankDisk(target: Target, size: number, signal: AbortSignal): Promise<void> {
   try {
     target.begin(size);
-    const zeros = new ZeroRanges(target);
-    for (let at = 0; at < size; at += STEP) {
-      if (signal.aborted) throw new Interrupted();
-      zeros.add(at, Math.min(STEP, size - at));
-      await zeros.apply();
-    }
+    if (signal.aborted) throw new Interrupted();
+    const zeros = new ZeroRanges(target, signal);
+    zeros.add(0, size);
+    await zeros.apply();
     target.resize(size);
     target.flush();
     target.commit();
@@ -27,6 +25,3 @@ export async function makeBlankDisk(target: Target, size: number, signal: AbortS
     throw error;
   }
 }
-
-/** Bytes between two looks at the signal. */
-const STEP = 64 * 1024 * 1024;

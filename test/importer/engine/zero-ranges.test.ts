@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { ZeroRanges } from "../../../importer/engine/zero-ranges.ts";
+import { Interrupted } from "../../../importer/errors.ts";
 import { recordingTarget } from "../../support/recording-target.ts";
 
 const MIB = 1024 * 1024;
@@ -29,6 +30,27 @@ describe("ZeroRanges", () => {
     assert.equal(zeros.zeroed, 2058);
     await zeros.apply();
     assert.equal(target.calls.length, 3, "once");
+  });
+
+  it("ends between two pieces once it is told to", async () => {
+    for (const declines of [false, true]) {
+      const stop = new AbortController();
+      const calls: number[] = [];
+      const noted = (offset: number): boolean => {
+        calls.push(offset);
+        if (calls.length === 2) stop.abort();
+        return !declines;
+      };
+      const target = {
+        ...recordingTarget(),
+        zeroAt: declines ? () => false : noted,
+        writeAt: (_: unknown, at: number) => void noted(at),
+      };
+      const zeros = new ZeroRanges(target, stop.signal);
+      zeros.add(0, 1024 * MIB);
+      await assert.rejects(zeros.apply(), Interrupted);
+      assert.deepEqual(calls, declines ? [0, MIB] : [0, 64 * MIB]);
+    }
   });
 
   it("asks for no more than 64 MiB at once", async () => {
