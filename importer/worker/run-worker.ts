@@ -4,6 +4,7 @@
  * The order of things is the contract's. What fails before the source is looked at is told by the log alone; from there on
  * every failure has its message. Nothing here ends the process, and nothing reads it but through its parameters.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { FormatError } from "../../formats/errors.ts";
 import {
   hasOwnController,
@@ -55,6 +56,12 @@ export interface Worker {
 /** Whoever waits for a message must not take silence for success. */
 const EXIT_UNTOLD = 1;
 
+/**
+ * How long an early failure waits for the metrics page to have been made. The thread that makes its certificate is to end by
+ * itself: one that is ended at its work may take the process with it, and the exit status.
+ */
+const METRICS_GRACE_MS = 1000;
+
 export interface WorkerEnd {
   readonly exit: number;
   /** The path through the phases; empty where there was none. */
@@ -71,8 +78,12 @@ export async function runWorker(worker: Worker): Promise<WorkerEnd> {
   } catch (error) {
     ending = attempt.failed(error);
   }
-  void metrics.then((server) => server?.close());
-  return { exit: attempt.tell(ending), phases: attempt.phases };
+  const exit = attempt.tell(ending);
+  const grace = new AbortController();
+  const late = sleep(METRICS_GRACE_MS, undefined, { signal: grace.signal }).catch(() => undefined);
+  await Promise.race([metrics.then((server) => server?.close()), late]);
+  grace.abort();
+  return { exit, phases: attempt.phases };
 }
 
 /** Nothing waits for the server, and no import fails for it. */
