@@ -74,7 +74,7 @@ export interface ConvertResult {
 }
 
 const EXAMPLES = `Source: a path, - for standard input, http(s)://…, s3://BUCKET/KEY, gs://BUCKET/OBJECT, docker://HOST/NAME:TAG,
-oci-archive:FILE. Target: a new file, a block device, or null: to decode and throw away.
+oci-archive:FILE, or blank:SIZE for a disk without an image. Target: a new file, a block device, or null: to decode and throw away.
 Compressed images and archives are unwrapped as they pass; what they are is decided by their content.
 
 Passwords and tokens come from files and the environment: netrc, AWS profiles and variables, GOOGLE_APPLICATION_CREDENTIALS,

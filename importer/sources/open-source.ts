@@ -3,6 +3,7 @@
  */
 import { UsageError } from "../errors.ts";
 import type { HttpOptions } from "../http/http-options.ts";
+import { BLANK, openBlank } from "./blank.ts";
 import { openFile } from "./file.ts";
 import type { Source } from "./source.ts";
 import { openStandardInput } from "./standard-input.ts";
@@ -42,6 +43,7 @@ export function isHttpUrl(name: string): boolean {
 /** @throws UsageError for a scheme nobody knows; SourceError, FormatError as the source says */
 export async function openSource(name: string, options: SourceOptions): Promise<Source> {
   if (name === "-") return openStandardInput();
+  if (name.startsWith(BLANK)) return openBlank(name);
   const kind = options.kind ?? "http";
   if (IMAGE.test(name) || (isHttpUrl(name) && kind === "registry")) return await openImage(name, options);
   const scheme = SCHEME.exec(name)?.[1]?.toLowerCase();
