@@ -28,6 +28,9 @@ import { requireLoopDevices, requireTools } from "../support/tools.ts";
 const MIB = 1024 * 1024;
 const CUTS = 20;
 
+/** What of a body lies in the client until it is taken, body-reader.ts. */
+const BODY_BUFFER = 256 * 1024;
+
 /** What the kernels may hold of a connection that is given up: their largest buffers for loopback, of both ends. */
 const SOCKET_BUFFERS = 12 * MIB;
 
@@ -128,13 +131,14 @@ describe("300 MB whose connection is cut at 20 places", () => {
     });
   });
 
-  it("as one stream: not one byte is asked for again", async () => {
-    const { settings, left } = cutting(size, 2, false, () => true);
-    const args = ["--limit-rate", "100G"]; // what is limited comes by one GET
-    await converting({ bytes, etag: '"v1"', ...settings }, args, digest, ({ result, server }) => {
+  it("as one stream: at most what lay in its buffer is asked for again", async () => {
+    const gz = zlib.gzipSync(bytes, { level: 0 });
+    const { settings, left } = cutting(gz.length, 2, false, () => true);
+    const args = ["--limit-rate", "100G"]; // what is limited and compressed comes by one GET
+    await converting({ bytes: gz, etag: '"v1"', ...settings }, args, digest, ({ result, server }) => {
       assert.equal(left(), 0);
       assert.equal(result.resumes, CUTS);
-      assert.equal(server.served(), size);
+      assert.ok(server.served() <= gz.length + CUTS * BODY_BUFFER, `${server.served() - gz.length} bytes too many`);
       assert.equal(server.requests.length, 1 + CUTS);
       assert.ok(result.maxRssBytes < 300 * MIB, `${result.maxRssBytes} bytes of memory`);
     });

@@ -4,8 +4,8 @@
  *
  * 150 MB with up to two threads and 12 MB for each further one, plus what a zstd or xz file declares as its window or
  * dictionary. The portable decoders allocate each cluster's output anew and leave it to the garbage collector, which
- * waits until a few tens of megabytes have come together: measured 187 MB with two threads. So do the pieces of a single GET,
- * which is how an image comes through a proxy or from a server without ranges: measured 146 to 200 MB.
+ * waits until a few tens of megabytes have come together: measured 187 MB with two threads. So do the pieces that
+ * Node.js's own client gives, which reads through proxies, with a limited rate, and from servers without ranges: 146 to 200 MB.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -37,7 +37,7 @@ const IMAGES = {
 interface Run {
   readonly image: keyof typeof IMAGES;
   readonly threads: number;
-  readonly input: "path" | "standard input" | "URL" | "URL, as one stream";
+  readonly input: "path" | "standard input" | "URL" | "URL with a limited rate";
   readonly decoders: "auto" | "portable";
 }
 
@@ -57,7 +57,7 @@ export function describeResidentMemory(size: SparseDiskSize, threads: readonly n
         for (const decoders of ["auto", "portable"] as const) {
           await peakOf(folder, { image: "zlib.qcow2", threads: 2, input: "path", decoders });
         }
-        for (const input of ["URL", "URL, as one stream"] as const) {
+        for (const input of ["URL", "URL with a limited rate"] as const) {
           await peakOf(folder, { image: "zlib.qcow2", threads: 2, input, decoders: "auto" });
         }
       });
@@ -82,14 +82,14 @@ function runs(threads: readonly number[]): Run[] {
     (["path", "standard input", "URL"] as const).flatMap((input) => [
       ...threads.map((count): Run => ({ image, input, threads: count, decoders: "auto" })),
       ...(input === "path" ? [{ image, input, threads: 2, decoders: "portable" } as const] : []),
-      ...(input === "URL" ? [{ image, input: "URL, as one stream", threads: 2, decoders: "auto" } as const] : []),
+      ...(input === "URL" ? [{ image, input: "URL with a limited rate", threads: 2, decoders: "auto" } as const] : []),
     ]),
   );
 }
 
 function bound({ image, input, threads, decoders }: Run): number {
   const native = 150 * MB + Math.max(0, threads - 2) * 12 * MB + IMAGES[image].declared;
-  if (input === "URL, as one stream") return native + 60 * MB;
+  if (input === "URL with a limited rate") return native + 60 * MB;
   return decoders === "auto" ? native : native + threads * 30 * MB;
 }
 
@@ -102,8 +102,8 @@ async function peakOf(folder: string, run: Run): Promise<number> {
 
 async function peakFrom(source: string, folder: string, run: Run): Promise<number> {
   const target = path.join(folder, "target.raw");
-  // A limit that nothing reaches: what is limited comes by one GET.
-  const limit = run.input === "URL, as one stream" ? "--limit-rate 100G" : "";
+  // A limit that nothing reaches.
+  const limit = run.input === "URL with a limited rate" ? "--limit-rate 100G" : "";
   const decant = `sh bin/decant convert --progress none --threads ${run.threads} ${limit}`;
   const line = run.input === "standard input" ? `${decant} - "$TARGET" < "$SOURCE"` : `${decant} "$SOURCE" "$TARGET"`;
   const env = { SOURCE: source, TARGET: target, DECANT_DECODERS: run.decoders };
