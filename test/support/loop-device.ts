@@ -2,11 +2,12 @@
  * Real devices and filesystems for a test: a loop device with sectors of 512 or 4096 bytes, a small tmpfs, a small ext4 or
  * ext2. Needs root. Whatever the test does, the device is detached by its exact name and the mount is taken away.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomFillSync } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 export interface LoopDeviceOptions {
   /** Bytes. */
@@ -61,10 +62,23 @@ async function withMount<T>(what: readonly string[], body: (folder: string) => T
     try {
       return await body(folder);
     } finally {
-      execFileSync("umount", [folder]);
+      await unmount(folder);
     }
   });
 }
+
+/** The kernel lets go of a file behind a loop device a moment after that was detached; until then its filesystem is busy. */
+export async function unmount(folder: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const { status, stderr } = spawnSync("umount", [folder], { encoding: "utf8" });
+    if (status === 0) return;
+    if (tries === MAX_UNMOUNTS) throw new Error(`umount: ${stderr}`);
+    await sleep(25);
+  }
+}
+
+/** Five seconds. */
+const MAX_UNMOUNTS = 200;
 
 /** Calls `body` with the folder that an ext4 on a loop device of `size` bytes is mounted on. */
 export async function withExt4<T>(size: number, body: (folder: string, device: string) => T | Promise<T>): Promise<T> {

@@ -2,10 +2,11 @@
  * A volume whose disk is slow: ext4 on a loop device over a file that nbdkit serves at a limited rate. Needs root and
  * /dev/fuse. Pages written to it stay dirty until that disk has taken them, as on a bad day of a storage system.
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { unmount } from "./loop-device.ts";
 import { requireLoopDevices, requireTools } from "./tools.ts";
 
 export interface SlowDiskOptions {
@@ -52,15 +53,13 @@ export async function withSlowDisk<T>(
       try {
         return await body(volume);
       } finally {
-        execFileSync("umount", [volume]);
+        await unmount(volume);
       }
     } finally {
       execFileSync("losetup", ["-d", device]);
     }
   } finally {
-    // The kernel lets go of the file behind a loop device a moment after that was detached.
-    for (let tries = 0; spawnSync("umount", [fuse]).status !== 0 && tries < 200; tries++) await sleep(25);
-    server.kill("SIGTERM");
+    await unmount(fuse).finally(() => server.kill("SIGTERM"));
     await ended;
   }
 }
