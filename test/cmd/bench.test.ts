@@ -95,10 +95,12 @@ describe("decant bench", { skip }, () => {
     ]);
     for (const { runs } of entries) {
       for (const run of runs) {
-        assert.ok(run.peakRssBytes > MIB && (run.bytesWritten ?? 0) > MIB && run.cpuSeconds > 0, JSON.stringify(run));
+        assert.ok((run.bytesWritten ?? 0) > MIB, JSON.stringify(run));
         assert.equal(run.samples.at(-1)?.[1], run.bytesWritten);
       }
     }
+    // qemu-img may be done before the clock of processes ticks, and before its memory was looked at.
+    assert.ok(entries[0]?.runs.every((run) => run.peakRssBytes > MIB && run.cpuSeconds > 0));
     const [work] = outcome.report.works;
     assert.equal(work?.virtualSize, DISK.length);
     assert.equal(work.storedBytes, fs.statSync(path.join(folder, "disk.qcow2")).size);
