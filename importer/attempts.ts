@@ -5,7 +5,7 @@
  */
 import { DataProcessor } from "./data-processor.ts";
 import type { Progress, Report } from "./data-processor.ts";
-import { lacksRanges, mayRestart } from "./http/failure.ts";
+import { lacksRanges, mayRestart } from "./another-attempt.ts";
 import { orInterrupted } from "./or-interrupted.ts";
 import { errorText } from "./outcome.ts";
 import type { PhaseRecord } from "./phases.ts";

@@ -1,9 +1,5 @@
 /**
  * What went wrong with a request, in our codes, and whether the same request may be made again.
- *
- * Two facts stand in the context of an error for whoever owns the target. `restart: "from-zero"`: the bytes that came are
- * worthless or cannot be continued, reading all of it again may help, once. `ranges: "unusable"`: this server does not serve
- * the ranges that were asked for, one stream may do.
  */
 import { STATUS_CODES } from "node:http";
 import { SourceError } from "../errors.ts";
@@ -19,16 +15,6 @@ export interface Failure {
   readonly mayRetry: boolean;
   /** What the server asked for. */
   readonly retryAfterMs?: number | undefined;
-}
-
-/** Whether reading everything again from the first byte may help. */
-export function mayRestart(error: unknown): boolean {
-  return error instanceof SourceError && error.context["restart"] === "from-zero";
-}
-
-/** Whether the server's ranges are what failed, so that one stream may succeed. */
-export function lacksRanges(error: unknown): boolean {
-  return error instanceof SourceError && error.context["ranges"] === "unusable";
 }
 
 /** OpenSSL's reasons to refuse a certificate, Node.js's own, and a handshake that did not come about. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Crc32cStream } from "../../importer/crc32c-stream.ts";
 import { SourceError } from "../../importer/errors.ts";
-import { mayRestart } from "../../importer/http/failure.ts";
+import { mayRestart } from "../../importer/another-attempt.ts";
 import { consequences } from "../../importer/outcome.ts";
 import { baseDisk } from "../support/base-disk.ts";
 import { slowCrc32c } from "../support/build-vhdx.ts";

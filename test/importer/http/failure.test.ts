@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  connectionFailure,
-  lacksRanges,
-  mayRestart,
-  stallFailure,
-  statusFailure,
-} from "../../../importer/http/failure.ts";
-import { changed, noRanges } from "../../../importer/http/continuation.ts";
+import { connectionFailure, statusFailure } from "../../../importer/http/failure.ts";
 import { Place } from "../../../importer/http/place.ts";
-import { SourceError } from "../../../importer/errors.ts";
 
 const PLACE = Place.parse("http://host/disk?sig=secret");
 
@@ -56,20 +48,5 @@ describe("statusFailure", () => {
     assert.deepEqual(failure.error.context, { status: 503 });
     assert.equal(statusFailure({ status: 404, headers }, PLACE, 0).retryAfterMs, undefined);
     assert.equal(statusFailure({ status: 999, headers }, PLACE, 0).error.message, "http://host/disk answers 999");
-  });
-});
-
-describe("facts for whoever owns the target", () => {
-  it("say whether all of it again, or one stream, may help", () => {
-    for (const error of [changed(PLACE, "so"), noRanges(PLACE)])
-      assert.deepEqual([mayRestart(error), lacksRanges(error)], [true, true]);
-    for (const error of [
-      stallFailure(PLACE, 1000).error,
-      new SourceError("SOURCE_CHANGED", "x"),
-      new Error("x"),
-      undefined,
-    ]) {
-      assert.deepEqual([mayRestart(error), lacksRanges(error)], [false, false]);
-    }
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Interrupted, SourceError } from "../../../importer/errors.ts";
-import { lacksRanges } from "../../../importer/http/failure.ts";
+import { lacksRanges } from "../../../importer/another-attempt.ts";
 import type { HttpOptions } from "../../../importer/http/http-options.ts";
 import { Place } from "../../../importer/http/place.ts";
 import { MAX_RANGE_LENGTH, RangeReader } from "../../../importer/http/range-reader.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readFully } from "../../../formats/byte-stream.ts";
 import { Interrupted, SourceError } from "../../../importer/errors.ts";
-import { mayRestart } from "../../../importer/http/failure.ts";
+import { mayRestart } from "../../../importer/another-attempt.ts";
 import { Place } from "../../../importer/http/place.ts";
 import { ResumingStream } from "../../../importer/http/resuming-stream.ts";
 import { baseDisk } from "../../support/base-disk.ts";
