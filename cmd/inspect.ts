@@ -67,7 +67,7 @@ export async function inspect(name: string, options: ConnectionOptions, io: Comm
   let remote: RandomAccess | undefined;
   try {
     const opened = (file: RandomAccess | undefined): void => void (remote = file);
-    unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), startOnly: true, opened });
+    unwrapped = await unwrapSource(source, { ...unwrapOptions(options, io), opened });
     const image = await open(unwrapped);
     return describe(source, unwrapped, image, null, connection.warnings);
   } catch (error) {

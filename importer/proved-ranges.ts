@@ -15,7 +15,7 @@ import type { RemoteRanges, Source } from "./sources/source.ts";
 /** A shorter file has come by its first GET before ranges of it would. */
 export const MIN_LENGTH_FOR_RANGES = 4 * 1024 * 1024;
 
-type RangedSource = Pick<Source, "name" | "ranges">;
+type RangedSource = Pick<Source, "name" | "ranges" | "checked">;
 
 export interface ProvedFile {
   readonly file: RandomAccess;
@@ -25,8 +25,11 @@ export interface ProvedFile {
 export interface Trial {
   /** The file's first bytes. */
   readonly head: Uint8Array;
-  /** Only without a proxy or a limit of the rate: there one GET does as well, and for a proxy that keeps files better. */
-  readonly directly: boolean;
+  /**
+   * To be read ahead: not through a proxy or with a limit of the rate, where one GET does as well and for a proxy that keeps
+   * files better, and not by those who look at the start only.
+   */
+  readonly ahead: boolean;
   readonly opened: (remote: RandomAccess | undefined) => void;
 }
 
@@ -35,7 +38,7 @@ export async function proveRanges(
   { name, ranges: remote }: RangedSource,
   trial: Trial,
 ): Promise<ProvedFile | undefined> {
-  if (remote === undefined || (trial.directly && !(await isDirect(remote)))) return undefined;
+  if (remote === undefined || (trial.ahead && !(await mayReadAhead(remote)))) return undefined;
   const { size } = remote.spec.representation;
   const file = new CachedAccess(openRandomAccess({ remote, name, size }), trial.head);
   trial.opened(file);
@@ -51,7 +54,8 @@ export async function proveRanges(
   }
 }
 
-async function isDirect({ http, spec }: RemoteRanges): Promise<boolean> {
+async function mayReadAhead({ http, spec }: RemoteRanges): Promise<boolean> {
+  if (http.firstLength !== undefined) return false;
   const { DirectRanges } = await import("./http/direct-ranges.ts");
   return DirectRanges.reaches(http, spec);
 }
@@ -68,8 +72,14 @@ export async function inOrder(
 ): Promise<ByteStream> {
   if ((source.ranges?.spec.representation.size ?? 0) < MIN_LENGTH_FOR_RANGES) return stream;
   const peeked = await PeekedStream.peek(stream, HEAD_LENGTH);
-  const proved = await proveRanges(source, { head: peeked.head, directly: true, opened });
+  const proved = await proveRanges(source, { head: peeked.head, ahead: true, opened });
   if (proved === undefined) return peeked.stream;
   await stream.close();
-  return new ReadAheadStream(proved.file);
+  return readAhead(source, proved.file);
+}
+
+/** All of a file in order, several ranges at once, with what its source checks. */
+export function readAhead(source: RangedSource, file: RandomAccess): ByteStream {
+  const bytes = new ReadAheadStream(file);
+  return source.checked?.(bytes) ?? bytes;
 }

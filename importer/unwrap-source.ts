@@ -5,9 +5,8 @@
 import type { ByteStream } from "../formats/byte-stream.ts";
 import { HEAD_LENGTH } from "../formats/disk-format.ts";
 import { PeekedStream } from "./peeked-stream.ts";
-import { inOrder, MIN_LENGTH_FOR_RANGES, proveRanges } from "./proved-ranges.ts";
+import { inOrder, MIN_LENGTH_FOR_RANGES, proveRanges, readAhead } from "./proved-ranges.ts";
 import type { RandomAccess } from "./random-access.ts";
-import { ReadAheadStream } from "./read-ahead-stream.ts";
 import type { Source } from "./sources/source.ts";
 import { chooseFormat, isWrapped, unwrapFile, unwrapStream } from "./unwrap.ts";
 import type { Unwrapped, UnwrapOptions } from "./unwrap.ts";
@@ -17,8 +16,6 @@ export interface UnwrapSourceOptions extends UnwrapOptions {
   readonly inOrder: boolean;
   /** Ranges have failed before. */
   readonly asOneStream: boolean;
-  /** Only the first bytes will be looked at: nothing is read ahead. */
-  readonly startOnly?: boolean;
   /** Told what is to be read in ranges over the network, and if it cannot: to be closed, also while it waits. */
   readonly opened: (remote: RandomAccess | undefined) => void;
   /** Put around the bytes as they are stored, where they pass as a stream. */
@@ -35,12 +32,11 @@ export async function unwrapSource(source: Source, options: UnwrapSourceOptions)
   if (options.inOrder) return await unwrapStream(passing(await inOrder(source, source.stream(), opened)), options);
   const { head, stream } = await PeekedStream.peek(source.stream(), HEAD_LENGTH);
   const wrapped = isWrapped(head, options);
-  if (wrapped && options.startOnly === true) return await unwrapStream(passing(stream), options);
-  const proved = await proveRanges(source, { head, directly: wrapped, opened });
+  const proved = await proveRanges(source, { head, ahead: wrapped, opened });
   if (proved === undefined) return await unwrapStream(passing(stream), options);
   await stream.close();
   const { file, tail } = proved;
-  if (wrapped) return await unwrapStream(passing(new ReadAheadStream(file)), options);
+  if (wrapped) return await unwrapStream(passing(readAhead(source, file)), options);
   const format = chooseFormat(options, head, tail);
   return { wrappers: [], warnings: [], format, head, file, stream: undefined };
 }

@@ -5,6 +5,7 @@
  * ranges nor checksums hold then. The CRC-32C that it tells is compared at the end of the stream. A token that this machine
  * offers of its own goes to Google only.
  */
+import type { ByteStream } from "../../formats/byte-stream.ts";
 import { parseGcsObject } from "../cloud/gcs-object.ts";
 import type { GcsObject } from "../cloud/gcs-object.ts";
 import { findGoogleToken } from "../cloud/google-token.ts";
@@ -62,8 +63,9 @@ async function openAs(token: GoogleToken | undefined, object: GcsObject, options
     const named = { ...source, name: object.name, reopen: () => openAs(token, object, options) };
     const expected = storedCrc32c(source.headers);
     if (expected === undefined) return named;
-    const stream = new Crc32cStream(source.stream(), expected, object.name);
-    return { ...named, stream: () => stream };
+    const checked = (bytes: ByteStream): ByteStream => new Crc32cStream(bytes, expected, object.name);
+    const stream = checked(source.stream());
+    return { ...named, checked, stream: () => stream };
   } catch (error) {
     client.close();
     throw error;

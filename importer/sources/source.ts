@@ -38,6 +38,8 @@ export interface Source {
    * itself vouches for its bytes (a layer's digest) and they are others.
    */
   stream(): ByteStream;
+  /** The same check around all of the bytes where they come in order by `ranges`; undefined: it has none. */
+  checked?(bytes: ByteStream): ByteStream;
   /** Opens the same source once more, when this one is closed; undefined: it passes once. @throws as opening it did */
   reopen?(): Promise<Source>;
   /**

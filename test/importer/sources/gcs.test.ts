@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
+import type { ByteStream } from "../../../formats/byte-stream.ts";
+import { DEFAULT_MEMORY_LIMIT } from "../../../formats/codecs/codec.ts";
 import { crc32c } from "../../../formats/crc32c.ts";
 import { SourceError } from "../../../importer/errors.ts";
 import { HttpClient } from "../../../importer/http/http-client.ts";
@@ -12,6 +15,7 @@ import { RangeReader } from "../../../importer/http/range-reader.ts";
 import { errorText } from "../../../importer/outcome.ts";
 import { openGcs } from "../../../importer/sources/gcs.ts";
 import type { OpenGcsOptions } from "../../../importer/sources/gcs.ts";
+import { unwrapSource } from "../../../importer/unwrap-source.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { withFakeGcs } from "../../support/fake-gcs.ts";
 import { goProgram } from "../../support/go-programs.ts";
@@ -97,6 +101,42 @@ describe("source: GCS", () => {
         const outcome = bytesOf(`${server.origin}/b/k`);
         if (isRight) assert.ok((await outcome).equals(BYTES));
         else await assert.rejects(outcome, (error) => error instanceof SourceError && error.code === "SOURCE_CHANGED");
+      });
+    }
+  });
+
+  it("fails at the end too where they come in ranges and in order", async () => {
+    const large = randomBytes(5 * 1024 * 1024);
+    const packed = gzipSync(large, { level: 0 });
+    const unwrapping = {
+      decoders: "auto",
+      memoryLimit: DEFAULT_MEMORY_LIMIT,
+      format: undefined,
+      member: undefined,
+      archives: true,
+      asOneStream: false,
+      opened: () => undefined,
+      passing: (stream: ByteStream) => stream,
+    } as const;
+    for (const [bytes, told, inOrder] of [
+      [packed, packed, false],
+      [packed, large, false],
+      [large, large, true],
+      [large, packed, true],
+    ] as const) {
+      const misdeed = () => ({ headers: { "x-goog-hash": hashOf(told) } });
+      await withServer({ bytes, etag: '"one"', misdeed }, async (server) => {
+        const source = await openGcs(`${server.origin}/b/k`, options());
+        const { stream } = await unwrapSource(source, { ...unwrapping, inOrder });
+        assert.ok(stream !== undefined);
+        if (bytes === told) assert.ok((await readAll(stream)).equals(large));
+        else
+          await assert.rejects(readAll(stream), (error) => {
+            return error instanceof SourceError && error.code === "SOURCE_CHANGED";
+          });
+        assert.ok(server.requests.filter(({ headers }) => headers.range !== undefined).length > 4);
+        await stream.close();
+        source.close();
       });
     }
   });
