@@ -14,7 +14,7 @@ import { PROXY_STATUS } from "./failure.ts";
 import { localLookup } from "./local-lookup.ts";
 import { proxyFor } from "./proxies.ts";
 import type { ProxySettings } from "./proxies.ts";
-import { readOwnCertificates, tlsOptions } from "./tls-trust.ts";
+import { trustedConnection } from "./tls-trust.ts";
 import type { TrustSettings } from "./tls-trust.ts";
 
 export interface AgentSettings {
@@ -81,11 +81,10 @@ export class Agents {
 
   #tlsOptions(): tls.ConnectionOptions {
     if (this.#tls !== undefined) return this.#tls;
-    const { trust } = this.#settings;
-    const own = trust.insecure ? { certificates: [], warnings: [] } : readOwnCertificates(trust);
-    this.#warnings = own.warnings;
-    this.#tls = tlsOptions(trust, own.certificates);
-    return this.#tls;
+    const { options, warnings } = trustedConnection(this.#settings.trust);
+    this.#warnings = warnings;
+    this.#tls = options;
+    return options;
   }
 }
 

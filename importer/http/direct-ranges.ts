@@ -3,7 +3,6 @@
  * client: what does not come this way is asked for by the RangeReader, which knows redirects, refusals and retries, and says
  * what is wrong.
  */
-import { validateHeaderName, validateHeaderValue } from "node:http";
 import { authorizerFor } from "./authorization.ts";
 import type { Authorizer } from "./authorization.ts";
 import { checkRangeAnswer, rangeHeaders } from "./continuation.ts";
@@ -14,8 +13,8 @@ import type { RangeSpec } from "./range-reader.ts";
 import { RangeSocket } from "./range-socket.ts";
 import type { SocketTarget } from "./range-socket.ts";
 import type { AnswerHeaders, Representation } from "./representation.ts";
-import { requestHeaders } from "./request-headers.ts";
-import { readOwnCertificates, tlsOptions } from "./tls-trust.ts";
+import { isHeader, requestHeaders } from "./request-headers.ts";
+import { trustedConnection } from "./tls-trust.ts";
 
 /** After so many answers that did not fit, one after the other, the server is left to the other client. */
 const MAX_MISFITS = 3;
@@ -37,9 +36,8 @@ export class DirectRanges {
     this.#whole = spec.representation;
     this.#authorizer = authorizerFor(options.auth, options, () => Date.now());
     const url = this.#place.current;
-    const { trust, stallMs } = options;
-    const own = url.protocol !== "https:" || trust.insecure ? [] : readOwnCertificates(trust).certificates;
-    this.#target = { url, stallMs, tls: url.protocol === "https:" ? tlsOptions(trust, own) : undefined };
+    const security = url.protocol === "https:" ? trustedConnection(options.trust).options : undefined;
+    this.#target = { url, stallMs: options.stallMs, tls: security };
   }
 
   /** False where something stands between. @throws UsageError for a proxy of an unknown kind */
@@ -99,7 +97,8 @@ export class DirectRanges {
     const hop = { url, isTrusted: this.#place.isTrusted };
     const asked = { method: "GET", headers: rangeHeaders(range, this.#whole) } as const;
     const headers = await requestHeaders(asker, this.#place, hop, asked);
-    if (!headers.every(([name, value]) => isSendable(name, value))) return undefined;
+    // Credentials may be a stranger's text.
+    if (!headers.every(([name, value]) => isHeader(name, value))) return undefined;
     const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`);
     const host = headers.some(([name]) => name.toLowerCase() === "host") ? "" : `Host: ${url.host}\r\n`;
     return `GET ${url.pathname}${url.search} HTTP/1.1\r\n${host}${lines.join("")}Connection: keep-alive\r\n\r\n`;
@@ -114,16 +113,5 @@ export class DirectRanges {
     } catch {
       return false; // the other client asks again, and says it
     }
-  }
-}
-
-/** Credentials may be a stranger's text. */
-function isSendable(name: string, value: string): boolean {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    return true;
-  } catch {
-    return false;
   }
 }

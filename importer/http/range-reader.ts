@@ -22,6 +22,13 @@ export interface RangeSpec {
   readonly representation: Representation & { readonly size: number };
 }
 
+/** Undefined: the server has no ranges, or nothing vouches for the bytes. Not yet tried. */
+export function rangeSpecOf(place: Place, whole: Representation): RangeSpec | undefined {
+  const { size, validator, ranges } = whole;
+  if (size === undefined || validator === undefined || ranges === "none") return undefined;
+  return { place: place.spec, representation: { ...whole, size, validator } };
+}
+
 /** Longest range of one request; a run of the engine is a few MiB. */
 export const MAX_RANGE_LENGTH = 64 * 1024 * 1024;
 

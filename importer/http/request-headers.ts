@@ -46,14 +46,19 @@ export async function requestHeaders(
 
 /** @throws UsageError for a header of the user that HTTP does not allow */
 export function checkHeaders({ headers }: HttpOptions): void {
-  for (const [name, value] of headers) {
-    try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value.trim());
-    } catch {
-      // Neither name nor value is shown: a header without its colon is all name, and the secret is in it.
-      throw new UsageError("an extra header has a name or a value that HTTP does not allow");
-    }
+  if (headers.every(([name, value]) => isHeader(name, value.trim()))) return;
+  // Neither name nor value is shown: a header without its colon is all name, and the secret is in it.
+  throw new UsageError("an extra header has a name or a value that HTTP does not allow");
+}
+
+/** Whether HTTP allows both. */
+export function isHeader(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -59,6 +59,17 @@ export function tlsOptions(settings: TrustSettings, own: readonly string[]): tls
   return { secureContext, checkServerIdentity };
 }
 
+/** The same with the certificates that the settings name. @returns besides, what was left out of them */
+export function trustedConnection(settings: TrustSettings): {
+  readonly options: tls.ConnectionOptions;
+  readonly warnings: readonly string[];
+} {
+  const { certificates, warnings } = settings.insecure
+    ? { certificates: [], warnings: [] }
+    : readOwnCertificates(settings);
+  return { options: tlsOptions(settings, certificates), warnings };
+}
+
 /** The machine's own authorities: the file that they are read from; undefined where there is none. */
 export function systemBundle(): string | undefined {
   return SYSTEM_BUNDLES.find((bundle) => {

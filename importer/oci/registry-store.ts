@@ -10,6 +10,7 @@ import type { Document } from "../http/document.ts";
 import { HttpClient } from "../http/http-client.ts";
 import type { HttpOptions } from "../http/http-options.ts";
 import { Place } from "../http/place.ts";
+import { rangeSpecOf } from "../http/range-reader.ts";
 import { ResumingStream } from "../http/resuming-stream.ts";
 import { inOrder } from "../proved-ranges.ts";
 import type { RandomAccess } from "../random-access.ts";
@@ -126,9 +127,8 @@ export class RegistryStore implements ImageStore {
   }
 
   #ranges(stream: ResumingStream, place: Place): RemoteRanges | undefined {
-    const { size, validator, ranges } = stream.representation;
-    if (size === undefined || validator === undefined || ranges === "none") return undefined;
-    const spec = { place: place.spec, representation: { ...stream.representation, size, validator } };
+    const spec = rangeSpecOf(place, stream.representation);
+    if (spec === undefined) return undefined;
     return { http: { ...this.#client.options, auth: { kind: "registry", ...this.#auth.access } }, spec };
   }
 

@@ -9,9 +9,10 @@ import { isHtmlPage, PAGE_HEAD_LENGTH } from "../http/html-page.ts";
 import type { HttpClient } from "../http/http-client.ts";
 import { Place } from "../http/place.ts";
 import type { AnswerHeaders } from "../http/representation.ts";
+import { rangeSpecOf } from "../http/range-reader.ts";
 import { ResumingStream } from "../http/resuming-stream.ts";
 import { PeekedStream } from "../peeked-stream.ts";
-import type { RemoteRanges, Source } from "./source.ts";
+import type { Source } from "./source.ts";
 
 export interface HttpSource extends Source {
   /** The server's word for what it serves. */
@@ -34,12 +35,13 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
   try {
     const { head, stream } = await PeekedStream.peek(resuming, PAGE_HEAD_LENGTH);
     if (!options.allowsPages && isHtmlPage(head)) throw pageInstead(place);
+    const spec = rangeSpecOf(place, resuming.representation);
     return {
       name: place.name,
       path: undefined,
       size: resuming.representation.size,
       file: undefined,
-      ranges: rangesOf(resuming, place, client),
+      ranges: spec === undefined ? undefined : { http: client.options, spec },
       contentType: resuming.representation.contentType,
       headers: resuming.headers,
       stream: () => stream,
@@ -52,14 +54,6 @@ export async function openHttp(url: string, client: HttpClient, options: OpenHtt
     resuming.close();
     throw error;
   }
-}
-
-/** Undefined: the server has none, or nothing vouches for the bytes. */
-function rangesOf(stream: ResumingStream, place: Place, client: HttpClient): RemoteRanges | undefined {
-  const { size, validator, ranges } = stream.representation;
-  if (size === undefined || validator === undefined || ranges === "none") return undefined;
-  const spec = { place: place.spec, representation: { ...stream.representation, size, validator } };
-  return { http: client.options, spec };
 }
 
 function pageInstead(place: Place): FormatError {
