@@ -4,6 +4,7 @@
  */
 import type { ByteStream } from "../../formats/byte-stream.ts";
 import { Interrupted } from "../errors.ts";
+import { PieceQueue } from "../piece-queue.ts";
 import type { NbdClient } from "./nbd-client.ts";
 
 /** Bytes of a read: what vCenter servers are best asked for. */
@@ -20,23 +21,18 @@ interface Run {
   readonly isZero: boolean;
 }
 
-interface Piece {
-  readonly start: number;
-  readonly end: number;
-  readonly bytes: Promise<Buffer>;
-}
-
 export class NbdStream implements ByteStream {
   readonly #client: NbdClient;
   /** What comes from `#at` on, as far as it is known. */
   readonly #runs: Run[] = [];
-  readonly #pieces: Piece[] = [];
+  readonly #pieces: PieceQueue;
   #at = 0;
   #asked = 0;
   #isClosed = false;
 
   constructor(client: NbdClient) {
     this.#client = client;
+    this.#pieces = new PieceQueue(AT_ONCE, { fetch: ({ start, end }) => client.read(start, end - start) });
   }
 
   /** @throws SourceError; Interrupted for a read that waits when the stream is closed */
@@ -55,7 +51,7 @@ export class NbdStream implements ByteStream {
   close(): void {
     this.#isClosed = true;
     this.#runs.length = 0;
-    this.#pieces.length = 0;
+    this.#pieces.close();
   }
 
   /** A server that does not know is read whole, a piece of the disk at a time. */
@@ -81,29 +77,17 @@ export class NbdStream implements ByteStream {
 
   async #takeData(into: Uint8Array, run: Run): Promise<number> {
     this.#ask(run);
-    const [piece] = this.#pieces;
-    if (piece === undefined) throw new Error("a run without a piece");
-    const bytes = await piece.bytes;
-    if (this.#isClosed) throw new Interrupted();
-    const rest = bytes.subarray(this.#at - piece.start);
-    const count = Math.min(rest.length, into.length);
-    into.set(rest.subarray(0, count));
-    if (this.#at + count === piece.end) {
-      this.#pieces.shift();
-      this.#ask(run);
-    }
+    const count = await this.#pieces.take(into, this.#at);
+    this.#ask(run);
     return count;
   }
 
   /** Keeps reads of this run on their way. */
   #ask(run: Run): void {
     let start = Math.max(this.#at, this.#asked);
-    while (this.#pieces.length < AT_ONCE && start < run.end) {
+    while (!this.#pieces.isFull && start < run.end) {
       const end = Math.min(run.end, start + READ_LENGTH);
-      const bytes = this.#client.read(start, end - start);
-      // Whoever takes the piece sees the error; nobody does if the stream is closed before.
-      bytes.catch(() => undefined);
-      this.#pieces.push({ start, end, bytes });
+      this.#pieces.add({ start, end });
       start = end;
     }
     this.#asked = start;
