@@ -2,9 +2,9 @@
  * On what a benchmark ran, and which programs took part: without that a figure is worth nothing.
  */
 import { execFileSync } from "node:child_process";
-import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { isExecutable } from "../../importer/executable-file.ts";
 import type { BenchReport } from "./bench-report.ts";
 
 /** @param place what is written to lies in it; undefined: nothing is written */
@@ -31,15 +31,6 @@ export function describeVersions(tools: readonly string[], search: string): Read
 /** @param search as PATH has it */
 export function isOnPath(tool: string, search: string): boolean {
   return search.split(path.delimiter).some((folder) => folder !== "" && isExecutable(path.join(folder, tool)));
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return fs.statSync(file).isFile();
-  } catch {
-    return false;
-  }
 }
 
 function firstLine(command: string, args: readonly string[]): string {

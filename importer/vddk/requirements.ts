@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
+import { isExecutable } from "../executable-file.ts";
 
 /** Where an init container copies VMware's library. */
 export const VDDK_LIBRARY = "/opt/vmware-vix-disklib-distrib";
@@ -28,15 +29,6 @@ export async function missingForVddk(searchPath = DEFAULT_PATH, library = VDDK_L
 function findProgram(name: string, searchPath: string): string | undefined {
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   return folders.map((folder) => path.join(folder, name)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    fs.accessSync(file, fs.constants.X_OK);
-    return fs.statSync(file).isFile();
-  } catch {
-    return false;
-  }
 }
 
 /** Of nbdkit, which knows itself where its parts are. */

@@ -4,8 +4,9 @@
  * Each function answers false, or the reason to skip, for `describe(name, { skip }, …)`. With CI=true nothing may be
  * skipped: there a missing tool throws, so the run fails. `npm test` as root on Debian installs `missingPackages()` itself.
  */
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
+import { isExecutable } from "../../importer/executable-file.ts";
 
 /** Debian's package for every tool that a test starts. */
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -132,13 +133,4 @@ function isLibraryInstalled(name: string): boolean {
   const file = LIBRARIES[name];
   if (file === undefined) throw new Error(`test/support/tools.ts does not know the library ${name}`);
   return LIBRARY_FOLDERS.some((folder) => existsSync(path.join(folder, file)));
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
 }
