@@ -19,7 +19,7 @@ import type { WorkerAnswer } from "./worker-thread.ts";
 /** Each worker has one job at work and one waiting, so that it never idles while a message is under way. */
 const JOBS_PER_WORKER = 2;
 
-/** Over the network those that wait are being fetched: two threads have 16 MiB on their way. */
+/** Over the network those that wait are being fetched: two threads have 8 MiB on their way. */
 const REMOTE_JOBS_PER_WORKER = 4;
 
 // The heap of a worker holds messages of a few kilobytes; V8's defaults would let each grow by tens of megabytes.
