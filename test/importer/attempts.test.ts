@@ -8,7 +8,6 @@ import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { describe, it } from "node:test";
 import zlib from "node:zlib";
-import { DEFAULT_MEMORY_LIMIT } from "../../formats/codecs/codec.ts";
 import { FormatError } from "../../formats/errors.ts";
 import { ImportAttempts } from "../../importer/attempts.ts";
 import type { Report } from "../../importer/data-processor.ts";
@@ -25,6 +24,7 @@ import { withServer } from "../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, ServerSettings } from "../support/misbehaving-server.ts";
 import { until } from "../support/start-decant.ts";
 import { requireLoopDevices } from "../support/tools.ts";
+import { plainRun } from "../support/run-options.ts";
 
 const MIB = 1024 * 1024;
 
@@ -40,21 +40,6 @@ function dense(length: number, seed: number): Buffer {
   const next = randomBytes(seed);
   return Buffer.alloc(length, Buffer.from(Array.from({ length: 100_003 }, () => next() | 1)));
 }
-
-const DEFAULTS: RunOptions = {
-  finalSize: (virtualSize) => virtualSize,
-  archives: true,
-  format: undefined,
-  member: undefined,
-  checksum: undefined,
-  verify: false,
-  digest: false,
-  threads: 1,
-  decoders: "auto",
-  strict: false,
-  memoryLimit: DEFAULT_MEMORY_LIMIT,
-  spillFolder: undefined,
-};
 
 /** As --checksum has it. */
 const AS_STREAM: Partial<RunOptions> = { asOneStream: true };
@@ -90,7 +75,7 @@ async function importTo(
         target: openNext(),
         reopenTarget: openNext,
       };
-      const attempts = new ImportAttempts(places, { ...DEFAULTS, ...options }, signal);
+      const attempts = new ImportAttempts(places, { ...plainRun, ...options }, signal);
       const run = attempts.run();
       run.catch(() => undefined);
       await setting.whileRunning?.(attempts, server);

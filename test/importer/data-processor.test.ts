@@ -8,7 +8,6 @@ import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import zlib from "node:zlib";
-import { DEFAULT_MEMORY_LIMIT } from "../../formats/codecs/codec.ts";
 import { FormatError } from "../../formats/errors.ts";
 import { DataProcessor } from "../../importer/data-processor.ts";
 import type { Report } from "../../importer/data-processor.ts";
@@ -28,25 +27,11 @@ import { readDisk } from "../support/parse.ts";
 import { qcow2 } from "../../formats/qcow2/qcow2.ts";
 import { recordingTarget } from "../support/recording-target.ts";
 import { failingStream, streamOf } from "../support/streams.ts";
+import { plainRun } from "../support/run-options.ts";
 
 const MIB = 1024 * 1024;
 const image = sampleBytes("qcow2/zlib.qcow2");
 const disk = Buffer.from(readDisk(qcow2, image));
-
-const defaults: RunOptions = {
-  finalSize: (virtualSize) => virtualSize,
-  archives: true,
-  format: undefined,
-  member: undefined,
-  checksum: undefined,
-  verify: false,
-  digest: false,
-  threads: 1,
-  decoders: "auto",
-  strict: false,
-  memoryLimit: DEFAULT_MEMORY_LIMIT,
-  spillFolder: undefined,
-};
 
 interface Setting {
   readonly options?: Partial<RunOptions>;
@@ -69,7 +54,7 @@ async function pour(bytes: Uint8Array, setting: Setting = {}): Promise<Ended> {
     const source = (setting.source ?? openFile)(file);
     const target = (setting.target ?? openTarget)(name);
     const signal = setting.signal ?? new AbortController().signal;
-    const processor = new DataProcessor(source, target, { ...defaults, ...setting.options }, signal);
+    const processor = new DataProcessor(source, target, { ...plainRun, ...setting.options }, signal);
     try {
       const report = await processor.run();
       return { report, disk: fs.existsSync(name) ? fs.readFileSync(name) : Buffer.alloc(0) };
@@ -312,7 +297,7 @@ describe("DataProcessor", () => {
       const file = path.join(folder, "image");
       fs.writeFileSync(file, image);
       const target = openTarget(path.join(folder, "disk.raw"));
-      const processor = new DataProcessor(openFile(file), target, defaults, new AbortController().signal);
+      const processor = new DataProcessor(openFile(file), target, plainRun, new AbortController().signal);
       assert.deepEqual(processor.progress, { phase: "Info", done: 0, total: image.length });
       await processor.run();
       const { phase, total } = processor.progress;

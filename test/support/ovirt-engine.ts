@@ -64,6 +64,17 @@ export interface OvirtStub {
 export const USER = "admin@internal";
 export const PASSWORD = "pass&word<1>";
 export const DISK_ID = "0b3c6f6a-3c52-4b0e-9d0e-7d4b8f3f5d11";
+/** What asks the worker for the disk. */
+export function importEnvironment(endpoint: string) {
+  return {
+    IMPORTER_SOURCE: "imageio",
+    IMPORTER_ENDPOINT: endpoint,
+    IMPORTER_DISK_ID: DISK_ID,
+    IMPORTER_ACCESS_KEY_ID: USER,
+    IMPORTER_SECRET_KEY: PASSWORD,
+  } as const;
+}
+
 const TRANSFER_ID = "d4a1b2c3-55aa-4c0e-8f61-0e4d5f6a7b8c";
 const TICKET = "ticket-74ca180f";
 const API = "/ovirt-engine/api";

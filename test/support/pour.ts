@@ -4,7 +4,6 @@
  */
 import fs from "node:fs";
 import path from "node:path";
-import { DEFAULT_MEMORY_LIMIT } from "../../formats/codecs/codec.ts";
 import type { DecoderChoice } from "../../formats/codecs/codec.ts";
 import { DataProcessor } from "../../importer/data-processor.ts";
 import type { Report } from "../../importer/data-processor.ts";
@@ -15,6 +14,7 @@ import type { Source } from "../../importer/sources/source.ts";
 import { openTarget } from "../../importer/targets/open-target.ts";
 import { NULL_TARGET } from "../../importer/targets/null.ts";
 import { streamOf } from "./streams.ts";
+import { plainRun } from "./run-options.ts";
 
 export type Way = "file" | "stream";
 
@@ -52,20 +52,7 @@ export async function pourSource(source: Source, options: PourOptions): Promise<
   const processor = new DataProcessor(
     source,
     openTarget(target, { force: true }),
-    {
-      finalSize: (virtualSize) => virtualSize,
-      archives: true,
-      format: undefined,
-      member: undefined,
-      checksum: undefined,
-      verify: false,
-      digest: false,
-      threads: 1,
-      decoders: options.decoders ?? "auto",
-      strict: false,
-      memoryLimit: DEFAULT_MEMORY_LIMIT,
-      spillFolder: options.folder,
-    },
+    { ...plainRun, decoders: options.decoders ?? "auto", spillFolder: options.folder },
     options.signal ?? new AbortController().signal,
   );
   try {

@@ -12,7 +12,8 @@ export function remoteSpec(url: string, size: number, options: Partial<HttpOptio
   return { name: url, size, remote: remoteRanges(url, size, options) };
 }
 
-function remoteRanges(url: string, size: number, options: Partial<HttpOptions> = {}): RemoteRanges {
+/** The same, apart from the file. */
+export function remoteRanges(url: string, size: number, options: Partial<HttpOptions> = {}): RemoteRanges {
   const representation = {
     size,
     validator: '"one"',

@@ -59,7 +59,8 @@ async function untilOpen(port: number, output: () => string): Promise<void> {
   throw new Error(`the server does not listen: ${output()}`);
 }
 
-async function freePort(): Promise<number> {
+/** One on which nobody listens, for a moment at least. */
+export async function freePort(): Promise<number> {
   const server = net.createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

@@ -15,7 +15,7 @@ import { withLoopDevice } from "../support/loop-device.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed } from "../support/misbehaving-server.ts";
 import { withNbdServer } from "../support/nbd-server.ts";
-import { DISK_ID, PASSWORD, USER, withOvirt } from "../support/ovirt-engine.ts";
+import { importEnvironment, withOvirt } from "../support/ovirt-engine.ts";
 import { runDecant } from "../support/run-decant.ts";
 import { withStubRegistry } from "../support/stub-registry.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
@@ -137,13 +137,7 @@ const ROWS: readonly Row[] = [
     algorithms: ["sha1"],
     serve: async (use) => {
       await withOvirt({ disk }, async ({ endpoint }) => {
-        await use({
-          IMPORTER_SOURCE: "imageio",
-          IMPORTER_ENDPOINT: endpoint,
-          IMPORTER_DISK_ID: DISK_ID,
-          IMPORTER_ACCESS_KEY_ID: USER,
-          IMPORTER_SECRET_KEY: PASSWORD,
-        });
+        await use(importEnvironment(endpoint));
       });
     },
   },

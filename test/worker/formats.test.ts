@@ -12,7 +12,7 @@ import { makeAuthority } from "../support/certificates.ts";
 import { withProxy } from "../support/http-proxy.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withServer } from "../support/misbehaving-server.ts";
-import { DISK_ID, PASSWORD, USER, withOvirt } from "../support/ovirt-engine.ts";
+import { importEnvironment, withOvirt } from "../support/ovirt-engine.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireTools } from "../support/tools.ts";
 import { leftIn, runWorker, workerPlace } from "../support/worker.ts";
@@ -111,16 +111,7 @@ describe("oVirt", () => {
     const disk = baseDisk(2 * 1024 * 1024);
     for (const features of [["extents"], []]) {
       await withOvirt({ disk, features }, async (engine) => {
-        const log = await gives(
-          {
-            IMPORTER_SOURCE: "imageio",
-            IMPORTER_ENDPOINT: engine.endpoint,
-            IMPORTER_DISK_ID: DISK_ID,
-            IMPORTER_ACCESS_KEY_ID: USER,
-            IMPORTER_SECRET_KEY: PASSWORD,
-          },
-          disk,
-        );
+        const log = await gives(importEnvironment(engine.endpoint), disk);
         assert.equal(
           engine.calls.some(({ what }) => what.endsWith("/extents")),
           features.length > 0,

@@ -12,7 +12,7 @@ import { makeAuthority } from "../support/certificates.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, ServerSettings } from "../support/misbehaving-server.ts";
-import { freePort } from "../support/nginx.ts";
+import { freePort } from "../support/server-process.ts";
 import { withRawServer, write } from "../support/raw-server.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireTools } from "../support/tools.ts";

@@ -12,7 +12,7 @@ import { buildTar } from "../support/build-tar.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withLoopDevice } from "../support/loop-device.ts";
 import { withServer } from "../support/misbehaving-server.ts";
-import { DISK_ID, PASSWORD, USER, withOvirt } from "../support/ovirt-engine.ts";
+import { importEnvironment, withOvirt } from "../support/ovirt-engine.ts";
 import { withStubRegistry } from "../support/stub-registry.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireLoopDevices } from "../support/tools.ts";
@@ -73,13 +73,7 @@ const node =
 
 const ovirt: Serve = async (use) => {
   await withOvirt({ disk }, async ({ endpoint }) => {
-    await use({
-      IMPORTER_SOURCE: "imageio",
-      IMPORTER_ENDPOINT: endpoint,
-      IMPORTER_DISK_ID: DISK_ID,
-      IMPORTER_ACCESS_KEY_ID: USER,
-      IMPORTER_SECRET_KEY: PASSWORD,
-    });
+    await use(importEnvironment(endpoint));
   });
 };
 

@@ -12,7 +12,7 @@ import { buildImage, buildLayer, file } from "../support/build-image.ts";
 import { buildTar } from "../support/build-tar.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { Misdeed } from "../support/misbehaving-server.ts";
-import { freePort } from "../support/nginx.ts";
+import { freePort } from "../support/server-process.ts";
 import { withStubRegistry } from "../support/stub-registry.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { leftIn, startWorker, workerPlace } from "../support/worker.ts";

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import zlib from "node:zlib";
 import { baseDisk } from "../support/base-disk.ts";
 import { withTmpfs } from "../support/loop-device.ts";
-import { freePort } from "../support/nginx.ts";
+import { freePort } from "../support/server-process.ts";
 import { CARRIERS, isConvert, makeCertificates, SIGNED } from "../support/secret-carriers.ts";
 import type { Carrier, Certificates, Env, Failure, Served } from "../support/secret-carriers.ts";
 import { allTextIn, secretFor, secretsIn } from "../support/secrets.ts";

@@ -12,20 +12,12 @@ import { Place } from "../../../importer/http/place.ts";
 import type { RangeSpec } from "../../../importer/http/range-reader.ts";
 import { newRateLimit } from "../../../importer/http/rate-limit.ts";
 import { baseDisk } from "../../support/base-disk.ts";
+import { remoteRanges } from "../../support/remote-ranges.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, ServerSettings } from "../../support/misbehaving-server.ts";
 import { until } from "../../support/start-decant.ts";
 
 const BYTES = baseDisk(1_000_003);
-
-const REPRESENTATION = {
-  size: BYTES.length,
-  validator: '"one"',
-  etag: '"one"',
-  lastModified: undefined,
-  ranges: "bytes",
-  contentType: undefined,
-} as const;
 
 type Settings = Partial<ServerSettings> & { readonly options?: Partial<HttpOptions>; readonly path?: string };
 
@@ -47,7 +39,8 @@ async function withRanges<T>(
 }
 
 function open(place: Place, options: Partial<HttpOptions> = {}): DirectRanges | undefined {
-  const spec: RangeSpec = { place: place.spec, representation: REPRESENTATION };
+  const { representation } = remoteRanges(place.first.href, BYTES.length).spec;
+  const spec: RangeSpec = { place: place.spec, representation };
   return DirectRanges.open(structuredClone({ ...defaultHttpOptions, ...options }), structuredClone(spec));
 }
 

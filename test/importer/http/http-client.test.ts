@@ -12,6 +12,7 @@ import { Place } from "../../../importer/http/place.ts";
 import { readAll, withClient } from "../../support/http-client.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, SeenRequest } from "../../support/misbehaving-server.ts";
+import { freePort } from "../../support/server-process.ts";
 
 const BYTES = Buffer.from("the image");
 
@@ -342,11 +343,3 @@ describe("HttpClient", () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -3,10 +3,10 @@ import { describe, it } from "node:test";
 import { Interrupted, SourceError } from "../../../importer/errors.ts";
 import { lacksRanges } from "../../../importer/another-attempt.ts";
 import type { HttpOptions } from "../../../importer/http/http-options.ts";
-import { Place } from "../../../importer/http/place.ts";
 import { MAX_RANGE_LENGTH, RangeReader } from "../../../importer/http/range-reader.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { withClient } from "../../support/http-client.ts";
+import { remoteRanges } from "../../support/remote-ranges.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
 import type { MisbehavingServer, Misdeed, ServerSettings } from "../../support/misbehaving-server.ts";
 
@@ -22,15 +22,7 @@ async function withReader<T>(
   const { stallMs = 60_000, ...others } = settings;
   return await withServer({ bytes: BYTES, etag: '"one"', ...others }, async (server) => {
     return await withClient({ stallMs }, async (client) => {
-      const representation = {
-        size: BYTES.length,
-        validator: '"one"',
-        etag: '"one"',
-        lastModified: undefined,
-        ranges: "bytes" as const,
-        contentType: undefined,
-      };
-      const spec = structuredClone({ place: Place.parse(`${server.origin}/disk`).spec, representation });
+      const { spec } = remoteRanges(`${server.origin}/disk`, BYTES.length);
       return await use(new RangeReader(client, spec), server);
     });
   });

@@ -83,6 +83,17 @@ async function assertWhole(socket: RangeSocket): Promise<void> {
   assert.ok(bytes.equals(BODY));
 }
 
+/** By one connection, again and again. */
+async function assertFillsAgain(socket: RangeSocket, server: RawServer, body: Buffer): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    const filled = await fill(socket, body.length);
+    assert.equal(filled.count, body.length);
+    assert.ok(filled.bytes.equals(body));
+    filled.assertLeft();
+  }
+  assert.equal(server.connections(), 1);
+}
+
 /** Sends WHOLE in pieces, with time for each to arrive alone. */
 async function inPieces(socket: Socket, ...ends: readonly number[]): Promise<void> {
   let at = 0;
@@ -117,15 +128,7 @@ describe("RangeSocket", () => {
   it("writes a long body to where it belongs", async () => {
     const long = baseDisk(3_000_017);
     const bytes = Buffer.concat([Buffer.from(head(`content-length: ${long.length}`)), long]);
-    await withSocket(bytes, {}, async (socket, server) => {
-      for (let i = 0; i < 3; i++) {
-        const filled = await fill(socket, long.length);
-        assert.equal(filled.count, long.length);
-        assert.ok(filled.bytes.equals(long));
-        filled.assertLeft();
-      }
-      assert.equal(server.connections(), 1);
-    });
+    await withSocket(bytes, {}, async (socket, server) => await assertFillsAgain(socket, server, long));
   });
 
   it("writes to no memory but that of the read under way", async () => {
@@ -328,15 +331,7 @@ describe("RangeSocket over TLS", { skip: needsOpenssl }, () => {
   it("fills memory as it does without", async () => {
     const long = baseDisk(1_000_003);
     const bytes = Buffer.concat([Buffer.from(head(`Content-Length: ${long.length}`)), long]);
-    await withTls("IP:127.0.0.1", bytes, {}, async (socket, server) => {
-      for (let i = 0; i < 3; i++) {
-        const filled = await fill(socket, long.length);
-        assert.equal(filled.count, long.length);
-        assert.ok(filled.bytes.equals(long));
-        filled.assertLeft();
-      }
-      assert.equal(server.connections(), 1);
-    });
+    await withTls("IP:127.0.0.1", bytes, {}, async (socket, server) => await assertFillsAgain(socket, server, long));
     const answer = async (socket: Socket, number: number): Promise<void> => await inPieces(socket, number);
     await withTls("IP:127.0.0.1", "", { answer }, async (socket) => {
       for (let i = 0; i < HEAD.length; i += 7) await assertWhole(socket);

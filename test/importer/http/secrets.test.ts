@@ -5,13 +5,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { inspect } from "node:util";
 import type { HttpOptions } from "../../../importer/http/http-options.ts";
-import { Place } from "../../../importer/http/place.ts";
 import { RangeReader } from "../../../importer/http/range-reader.ts";
 import { errorText } from "../../../importer/outcome.ts";
 import { openHttp } from "../../../importer/sources/http.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { readAll, withClient } from "../../support/http-client.ts";
 import { withProxy } from "../../support/http-proxy.ts";
+import { remoteRanges } from "../../support/remote-ranges.ts";
 import { withServer } from "../../support/misbehaving-server.ts";
 import type { Misdeed } from "../../support/misbehaving-server.ts";
 
@@ -76,15 +76,7 @@ describe("secrets", () => {
           );
           assert.ok(failure !== undefined, "it fails");
           assertSilent(failure);
-          const representation = {
-            size: BYTES.length,
-            validator: '"one"',
-            etag: '"one"',
-            lastModified: undefined,
-            ranges: "bytes" as const,
-            contentType: undefined,
-          };
-          const reader = new RangeReader(client, { place: Place.parse(url).spec, representation });
+          const reader = new RangeReader(client, remoteRanges(url, BYTES.length).spec);
           const ranged = await reader.readRange(0, BYTES.length).then(
             () => undefined,
             (error: unknown) => error,

@@ -7,7 +7,6 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
-import { DEFAULT_MEMORY_LIMIT } from "../../../formats/codecs/codec.ts";
 import { parseChecksum } from "../../../importer/checksum.ts";
 import { DataProcessor } from "../../../importer/data-processor.ts";
 import type { Report } from "../../../importer/data-processor.ts";
@@ -20,6 +19,7 @@ import { compressWith } from "../../support/compress.ts";
 import { sampleBytes } from "../../support/images.ts";
 import { withFolder, withTmpfs } from "../../support/loop-device.ts";
 import { requireRoot, requireTools } from "../../support/tools.ts";
+import { plainRun } from "../../support/run-options.ts";
 
 const MIB = 1024 * 1024;
 const content = Buffer.from("the content\n");
@@ -43,18 +43,7 @@ async function run(bytes: Uint8Array, folder: string, options: Partial<RunOption
       openFile(file),
       openNullTarget(),
       {
-        finalSize: (virtualSize) => virtualSize,
-        archives: true,
-        format: undefined,
-        member: undefined,
-        checksum: undefined,
-        verify: false,
-        digest: false,
-        threads: 1,
-        decoders: "auto",
-        strict: false,
-        memoryLimit: DEFAULT_MEMORY_LIMIT,
-        spillFolder: undefined,
+        ...plainRun,
         unpackInto: folder,
         ...options,
       },
