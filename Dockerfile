@@ -21,7 +21,8 @@ WORKDIR /usr/lib/decant
 # The packages, without their scripts: only one has to be compiled, and Debian's node-gyp would link it to Debian's Node.js.
 FROM tools AS packages
 COPY package.json package-lock.json ./
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=secret,id=ca \
+RUN --mount=type=secret,id=npmrc --mount=type=secret,id=ca \
+    export NPM_CONFIG_USERCONFIG=/run/secrets/npmrc; \
     if [ -e /run/secrets/ca ]; then export NODE_EXTRA_CA_CERTS=/run/secrets/ca; fi; \
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && \
     node=$PWD/$(echo node_modules/node-linux-*) && cd node_modules/@ronomon/direct-io && \
