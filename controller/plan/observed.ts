@@ -1,0 +1,61 @@
+/**
+ * What one import looks like in the cluster at one moment: all that a plan may know. One import is one name in one namespace:
+ * the DataVolume (none for a claim made by hand), its target claim, and what was made to fill it.
+ */
+import type { Cdi, CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "../api/cdi.ts";
+import type { Claim, CsiDriver, Pod, StorageClass, Volume } from "../api/kube.ts";
+
+export interface ObservedImport {
+  /** For times in conditions, and for what is due. */
+  readonly now: Date;
+  readonly namespace: string;
+  readonly name: string;
+  readonly dataVolume: DataVolume | undefined;
+  /** The claim of this name, whoever made it. */
+  readonly target: Claim | undefined;
+  /** What the target's dataSourceRef names; for a DataVolume, the one of its UID. */
+  readonly source: VolumeImportSource | undefined;
+  /** `prime-<target's uid>`. */
+  readonly prime: Claim | undefined;
+  /** The worker pod of the claim to fill: the prime if there is one, else the target. */
+  readonly worker: Pod | undefined;
+  readonly scratch: Claim | undefined;
+  /** The volume of the prime, else of the target, else one that still says it was meant for the target. */
+  readonly volume: Volume | undefined;
+  /** Pods not yet ended, other than the worker, that mount the claim to fill. */
+  readonly users: readonly Pod[];
+  /** Why a claim of this import is still Pending, in the words of its newest event. */
+  readonly pending: { readonly claim: string; readonly reason: string; readonly message: string } | undefined;
+  /** What the worker's metrics said last: `45.31%`. */
+  readonly progress: string | undefined;
+  readonly cluster: ClusterFacts;
+}
+
+/** What holds for all imports. */
+export interface ClusterFacts {
+  readonly storageClasses: readonly StorageClass[];
+  readonly profiles: readonly StorageProfile[];
+  readonly csiDrivers: readonly CsiDriver[];
+  /** Volumes in phase Available. */
+  readonly availableVolumes: readonly Volume[];
+  readonly config: CdiConfig | undefined;
+  /** The active one. */
+  readonly cdi: Cdi | undefined;
+  readonly settings: ControllerSettings;
+  /** Worker pods that have not ended, of the whole cluster and by node. */
+  readonly workers: { readonly total: number; readonly byNode: ReadonlyMap<string, number> };
+}
+
+/** What the controller's command line and environment say. */
+export interface ControllerSettings {
+  /** Image of worker pods, and how it is pulled. */
+  readonly workerImage: string;
+  readonly imagePullPolicy: string;
+  /** -v of worker pods. */
+  readonly verbosity: number;
+  /** 0: no limit. */
+  readonly maxImports: number;
+  readonly maxImportsPerNode: number;
+  /** For app.kubernetes.io/part-of and /version, where an installer gives them. */
+  readonly recommendedLabels: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,16 @@
+/**
+ * The plan of one import: a pure function from what was observed to what to do about it. Nothing is remembered between two
+ * plans; a controller that was killed after any action starts from what it finds.
+ */
+import type { Action } from "./action.ts";
+import { ImportDraft } from "./draft.ts";
+import type { ObservedImport } from "./observed.ts";
+
+/** Each looks at what the ones before it leave behind. */
+const STEPS: readonly ((draft: ImportDraft) => void)[] = [];
+
+export function planImport(observed: ObservedImport): readonly Action[] {
+  const draft = new ImportDraft(observed);
+  for (const step of STEPS) step(draft);
+  return draft.actions;
+}
