@@ -17,8 +17,23 @@ const PARTS: readonly Part[] = ["dataVolume", "target", "source", "prime", "work
 /** Changes to the annotations or labels of an object; undefined removes. */
 export type MapChange = Readonly<Record<string, string | undefined>>;
 
+/**
+ * Why a DataVolume's import cannot go on, for planStatus: it becomes a condition, and a Warning event where that is new.
+ * The step that reports one leaves it at that; the next change in the cluster is the next try.
+ */
+export interface Problem {
+  readonly reason: string;
+  /** A sentence for the user. */
+  readonly message: string;
+  /** The condition that becomes False; undefined: Bound. */
+  readonly condition?: "Bound" | "Running";
+  /** Of the DataVolume, where the problem decides it; undefined: as its claim says, Pending where it has none. */
+  readonly phase?: string;
+}
+
 export class ImportDraft {
   #now: ObservedImport;
+  #problem: Problem | undefined;
   readonly #actions: Action[] = [];
 
   constructor(observed: ObservedImport) {
@@ -32,6 +47,16 @@ export class ImportDraft {
 
   get actions(): readonly Action[] {
     return this.#actions;
+  }
+
+  /** The first that a step reported. */
+  get foundProblem(): Problem | undefined {
+    return this.#problem;
+  }
+
+  /** Of several, the first counts: the later ones follow from it. */
+  problem(reason: string, message: string, more: Pick<Problem, "condition" | "phase"> = {}): void {
+    this.#problem ??= { reason, message, ...more };
   }
 
   /** @param part what it is of this import, so that later steps see it; undefined: nothing that they ask for */
