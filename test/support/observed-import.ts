@@ -37,7 +37,7 @@ interface Described {
   readonly metadata?: Partial<ObjectMeta>;
 }
 
-type Overrides<T extends KubeObject & { readonly spec: unknown; readonly status?: unknown }> = Described & {
+type Overrides<T extends { readonly spec: object; readonly status?: unknown }> = Described & {
   readonly spec?: Partial<T["spec"]>;
   readonly status?: T["status"];
 };
@@ -232,17 +232,13 @@ export function cdiConfig(spec: CdiConfig["spec"] = {}, status: CdiConfig["statu
 /** The kinds of action in order, each with its object: `create PersistentVolumeClaim prime-…`, `event Bound`. */
 export function outline(actions: readonly Action[]): string[] {
   return actions.map((action) => {
-    switch (action.do) {
-      case "create":
-        return `create ${action.object.kind} ${action.object.metadata.name}`;
-      case "patch":
-      case "delete":
-        return `${action.do} ${action.object.kind} ${action.object.name}`;
-      case "event":
-        return `event ${action.reason}`;
-      default:
-        return "again";
-    }
+    if (action.do === "again") return "again";
+    if (action.do === "event") return `event ${action.reason}`;
+    const [kind, name] =
+      action.do === "create"
+        ? [action.object.kind, action.object.metadata.name]
+        : [action.object.kind, action.object.name];
+    return `${action.do} ${kind} ${name}`;
   });
 }
 
