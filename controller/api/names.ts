@@ -91,6 +91,10 @@ export const ANNOTATIONS = {
 
   /** Of our own. */
   originalReclaimPolicy: "decant.dev/original-reclaim-policy",
+  /** On a filled volume, `<namespace>/<name>/<uid>` of its target: together with the policy, until it has arrived. */
+  meantFor: "decant.dev/meant-for",
+  /** On a claim without a DataVolume: the newest warning, so that it is told once. */
+  warned: "decant.dev/warned",
   /** A new value starts an import again that had ended. */
   retry: "decant.dev/retry",
   /** On the claim to fill: the value of `retry` that the last try answered. */

@@ -20,8 +20,14 @@ export interface ObservedImport {
   /** The worker pod of the claim to fill: the prime if there is one, else the target. */
   readonly worker: Pod | undefined;
   readonly scratch: Claim | undefined;
-  /** The volume of the prime, else of the target, else one that still says it was meant for the target. */
+  /** The one that the prime's `spec.volumeName` names, else the target's. */
   readonly volume: Volume | undefined;
+  /**
+   * Volumes whose annotation `decant.dev/meant-for` (ANNOTATIONS.meantFor) starts with `<namespace>/<name>/`, whatever claim
+   * they are of now and whether any claim of this name is left: filled ones on their way to the target, kept by the policy
+   * Retain until they are there. Such a volume is a reason to plan this import, also when nothing else of it exists.
+   */
+  readonly promised: readonly Volume[];
   /** Pods not yet ended, other than the worker, that mount the claim to fill. */
   readonly users: readonly Pod[];
   /** Why a claim of this import is still Pending, in the words of its newest event. */

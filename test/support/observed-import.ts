@@ -57,6 +57,7 @@ export function observed({
     worker: undefined,
     scratch: undefined,
     volume: undefined,
+    promised: [],
     users: [],
     pending: undefined,
     progress: undefined,
