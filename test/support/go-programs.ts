@@ -16,6 +16,7 @@ import { requireTools } from "./tools.ts";
 /** Where each program comes from. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   "fake-gcs-server": "github.com/fsouza/fake-gcs-server@v1.56.1",
+  "toxiproxy-server": "github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0",
   versitygw: "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
 };
 
@@ -57,11 +58,33 @@ export async function goToolchain(): Promise<Program> {
 export async function goProgram(name: string, announce: () => void = () => undefined): Promise<Program> {
   const source = PROGRAMS[name];
   if (source === undefined) throw new Error(`test/support/go-programs.ts does not list ${name}`);
+  const version = source.slice(source.lastIndexOf("@") + 1);
+  return await buildOnce(name, version, { args: [source], script: INSTALL, announce });
+}
+
+export interface Recipe {
+  /** For sh: the program goes to `$3`. `$1` is the go command, `$2` an empty folder, the arguments begin with `$4`. */
+  readonly script: string;
+  readonly args: readonly string[];
+  /** Default: the machine's. */
+  readonly cwd?: string;
+  /** Called before it is built. */
+  readonly announce?: () => void;
+}
+
+/** One module, none of whose `replace` lines counts. */
+const INSTALL = `GOBIN="$2" "$1" install -trimpath -ldflags "-s -w" "$4" && mv "$2"/* "$3"`;
+
+/**
+ * A program that is kept in the cache under its name and version, built by a recipe if it is not there yet.
+ * @throws Error instead of a reason to skip with CI=true
+ */
+export async function buildOnce(name: string, version: string, recipe: Recipe): Promise<Program> {
   return await orSkip(`needs ${name}`, async () => {
-    const program = path.join(FOLDER, `${name}-${source.slice(source.lastIndexOf("@") + 1)}`);
+    const program = path.join(FOLDER, `${name}-${version}`);
     if (fs.existsSync(program)) return program;
-    announce();
-    await install(await findGo(), source, program);
+    recipe.announce?.();
+    await build(await findGo(), recipe, program);
     return program;
   });
 }
@@ -143,12 +166,17 @@ async function download(file: string, sha256: string): Promise<Buffer> {
 }
 
 /** Under a lock that the kernel takes back from a process that ends: whoever waited for it finds the program there. */
-async function install(go: string, source: string, program: string): Promise<void> {
+async function build(go: string, { script, args, cwd }: Recipe, program: string): Promise<void> {
   await inTemporaryFolder(async (temporary) => {
-    const script = `test -e "$3" || { "$1" install -trimpath -ldflags "-s -w" "$2" && mv "$GOBIN"/* "$3"; }`;
-    const env = { CGO_ENABLED: "0", GOBIN: temporary };
-    const args = [`${program}.lock`, "sh", "-c", script, "sh", go, source, program];
-    await run("flock", args, { env, timeoutMs: BUILD_TIMEOUT_MS });
+    const unfinished = path.join(temporary, "unfinished");
+    const folder = path.join(temporary, "work");
+    fs.mkdirSync(folder);
+    const command = `if [ ! -e "$0" ]; then { ${script}; } && mv "$3" "$0"; fi`;
+    await run("flock", [`${program}.lock`, "sh", "-ec", command, program, go, folder, unfinished, ...args], {
+      env: { CGO_ENABLED: "0" },
+      timeoutMs: BUILD_TIMEOUT_MS,
+      ...(cwd === undefined ? {} : { cwd }),
+    });
   });
 }
 
@@ -164,13 +192,19 @@ async function inTemporaryFolder(use: (temporary: string) => Promise<void>): Pro
 
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
   readonly timeoutMs: number;
 }
 
 /** @throws Error with the last line that the command wrote */
-async function run(command: string, args: readonly string[], { env, timeoutMs }: RunOptions): Promise<void> {
+async function run(command: string, args: readonly string[], options: RunOptions): Promise<void> {
+  const env = { ...process.env, ...options.env };
   try {
-    await promisify(execFile)(command, args, { env: { ...process.env, ...env }, timeout: timeoutMs });
+    await promisify(execFile)(command, args, {
+      env,
+      timeout: options.timeoutMs,
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
   } catch (cause) {
     const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim() : "";
     const reason = stderr.split("\n").at(-1) ?? "";

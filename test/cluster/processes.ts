@@ -1,0 +1,125 @@
+/**
+ * Programs of the cluster as processes that are known well enough to be stopped by another process, or after a crash of the
+ * one that started them: by process id and the time of their start, because ids are given again.
+ */
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+export interface StartedProcess {
+  readonly name: string;
+  readonly pid: number;
+  /** In the kernel's ticks since the machine's start: /proc/PID/stat. */
+  readonly startTime: string;
+  /** The file with all that it writes. */
+  readonly log: string;
+}
+
+export interface StartOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Keeps the log. */
+  readonly folder: string;
+  /** It goes on when this process ends; else the kernel kills it then, however this process ends. */
+  readonly outlives: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A program has this long to end by itself. */
+const PATIENCE_MS = 10_000;
+const POLL_MS = 20;
+const SHOWN_LINES = 15;
+
+export async function startProgram(name: string, options: StartOptions): Promise<StartedProcess> {
+  const log = path.join(options.folder, `${name}.log`);
+  const descriptor = fs.openSync(log, "a");
+  // setpriv becomes the program: the process id is the program's.
+  const [command, args] = options.outlives
+    ? [options.command, options.args]
+    : ["setpriv", ["--pdeathsig", "KILL", options.command, ...options.args]];
+  const env = { ...process.env, ...options.env };
+  try {
+    const child = spawn(command, args, {
+      cwd: options.folder,
+      env,
+      detached: options.outlives,
+      stdio: ["ignore", descriptor, descriptor],
+    });
+    await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
+    const { pid } = child;
+    const startTime = pid === undefined ? undefined : startTimeOf(pid);
+    if (pid === undefined || startTime === undefined) throw new Error(`${name} ended at once: ${endOf(log)}`);
+    child.unref();
+    return { name, pid, startTime, log };
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** Ends them one after the other, in the order given, each before the next. */
+export async function stopPrograms(programs: readonly StartedProcess[]): Promise<void> {
+  for (const program of programs) {
+    if (!isRunning(program)) continue;
+    signal(program.pid, "SIGTERM");
+    if (await poll(() => !isRunning(program), PATIENCE_MS)) continue;
+    signal(program.pid, "SIGKILL");
+    await poll(() => !isRunning(program), PATIENCE_MS);
+  }
+}
+
+/** @returns false for one that waits to be reaped */
+export function isRunning({ pid, startTime }: StartedProcess): boolean {
+  return startTimeOf(pid) === startTime;
+}
+
+/**
+ * Waits until `isReady`, asked again and again, answers true.
+ * @throws Error with the end of its log if the program ends first, or is not ready in time
+ */
+export async function untilReady(
+  program: StartedProcess,
+  isReady: () => Promise<boolean>,
+  timeoutMs: number,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    if (!isRunning(program)) throw new Error(`${program.name} ended: ${endOf(program.log)}`);
+    if (await isReady().catch(() => false)) return;
+    if (Date.now() > deadline) throw new Error(`${program.name} is not ready: ${endOf(program.log)}`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** The last lines that a program wrote. */
+export function endOf(log: string): string {
+  return `\n${fs.readFileSync(log, "utf8").trimEnd().split("\n").slice(-SHOWN_LINES).join("\n")}`;
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}
+
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The name, which may hold anything, is in brackets; then follow the state (field 3) and, as field 22, the time.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+async function poll(isDone: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
+  while (!isDone()) {
+    if (Date.now() > deadline) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
