@@ -32,9 +32,22 @@ export interface ObservedImport {
   readonly users: readonly Pod[];
   /** Why a claim of this import is still Pending, in the words of its newest event. */
   readonly pending: { readonly claim: string; readonly reason: string; readonly message: string } | undefined;
+  /** What the API server refused to do for this import, while it is too early to ask again: the plan tells, and does not ask. */
+  readonly rejected: Rejection | undefined;
   /** What the worker's metrics said last: `45.31%`. */
   readonly progress: string | undefined;
   readonly cluster: ClusterFacts;
+}
+
+/** Over quota, forbidden, invalid: asking again at once would be answered the same. */
+export interface Rejection {
+  readonly do: "create" | "patch" | "delete";
+  readonly kind: string;
+  readonly name: string;
+  /** `Forbidden`, `Invalid`. */
+  readonly reason: string;
+  /** In the API server's words. */
+  readonly message: string;
 }
 
 /** What holds for all imports. */

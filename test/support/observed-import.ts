@@ -60,6 +60,7 @@ export function observed({
     promised: [],
     users: [],
     pending: undefined,
+    rejected: undefined,
     progress: undefined,
     ...overrides,
     cluster: facts(cluster),
