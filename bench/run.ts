@@ -1,77 +1,138 @@
 /**
- * `npm run bench`: decant against what people use instead, on a corpus of its own: `decant bench` with files that it makes.
+ * `npm run bench`: decant against what people use instead, on a corpus and servers of its own, and which goals hold (goals.ts).
  *
- *   npm run bench                        a 10 GiB disk that holds 0.75 GB
- *   npm run bench -- --quick             a disk of 1 GiB
- *   npm run bench -- --only zlib,vmdk    images whose name contains one of these
- *   npm run bench -- --runs 5            so many rounds instead of 3; one more comes first and is not counted
+ *   npm run bench                          a 10 GiB disk that holds 0.75 GB, and others; an hour and more
+ *   npm run bench -- --quick               a disk of 1 GiB, fewer works, two minutes
+ *   npm run bench -- --only zlib,registry  works whose name contains one of these
+ *   npm run bench -- --runs 5              so many rounds instead of 3 (quick: 2); one more comes first and is not counted
+ *   npm run bench -- --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
  *
- * Prints a table; every figure goes to bench/results as JSON. Needs a quiet machine: no test depends on it.
+ * Prints the tables; every figure goes to bench/results as JSON, after each work. Needs a quiet machine: no test depends on it.
  */
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { benchmark } from "../cmd/bench/benchmark.ts";
-import type { BenchSource } from "../cmd/bench/benchmark.ts";
-import { digestContent } from "../cmd/bench/content-digest.ts";
-import { resultTable } from "../cmd/bench/result-table.ts";
 import { processIo } from "../cmd/command-io.ts";
 import { defaultThreads } from "../cmd/image-options.ts";
-import { cacheFolder, FULL, makeCorpus, QUICK } from "./corpus.ts";
-import type { Corpus, Image } from "./corpus.ts";
+import { Interrupted } from "../importer/errors.ts";
+import { cacheFolder, Corpus, FULL, QUICK } from "./corpus.ts";
+import { goalTable, limitTable } from "./goal-table.ts";
+import { chooseRows, DATA_ALONE, nameOf, ROWS } from "./goals.ts";
+import type { Row } from "./goals.ts";
+import { contendersBeside } from "./limits.ts";
+import { pushDisk } from "./registry-image.ts";
+import { Results } from "./result-file.ts";
+import type { Settings } from "./result-file.ts";
+import { withServers } from "./servers.ts";
+import type { Servers } from "./servers.ts";
+import { measureStartUp } from "./start-up.ts";
+import { cannotBegin, judge } from "./verdict.ts";
 
 const ROOT = path.dirname(import.meta.dirname);
+const STARTS = 20;
+/** What EXIT_INTERRUPTED is to a shell. */
+const INTERRUPTED = 130;
 
-await main(process.argv.slice(2));
+// Debian keeps nginx and mkfs.ext4 where a user's PATH does not look.
+process.env["PATH"] = [process.env["PATH"], "/usr/local/sbin", "/usr/sbin", "/sbin"].join(path.delimiter);
+await main(readSettings(process.argv.slice(2)));
 
-async function main(args: readonly string[]): Promise<void> {
+function readSettings(args: readonly string[]): Settings {
   const { values } = parseArgs({
     args: [...args],
     options: {
       quick: { type: "boolean", default: false },
       only: { type: "string", default: "" },
-      runs: { type: "string", default: "3" },
+      runs: { type: "string" },
+      to: { type: "string" },
     },
   });
-  const runs = Number(values.runs);
+  const isQuick = values.quick;
+  const runs = Number(values.runs ?? (isQuick ? 2 : 3));
   if (!Number.isInteger(runs) || runs < 1) throw new Error("--runs is a whole number");
-  const size = values.quick ? QUICK : FULL;
-  const corpus = makeCorpus(size, cacheFolder(process.env), say);
-  const wanted = values.only.split(",");
-  const images = corpus.images.filter(({ name }) => wanted.some((part) => name.includes(part)));
-  const options = {
-    sources: await Promise.all(images.map(async (image) => await toSource(image, corpus))),
-    to: path.join(corpus.folder, "target.raw"),
-    runs,
-    warmup: 1,
-    threads: [defaultThreads()],
-    peers: undefined,
-    command: ["npm run bench --", ...args].join(" "),
-  };
+  const rows = chooseRows(ROWS, isQuick, values.only.split(","));
+  if (rows.length === 0) throw new Error(`no work is called ${values.only}: ${ROWS.map(nameOf).join(", ")}`);
+  const command = ["npm run bench --", ...args].join(" ");
+  const to = values.to === undefined ? undefined : path.resolve(values.to);
+  return { size: isQuick ? QUICK : FULL, rows, runs, to, threads: defaultThreads(), command };
+}
+
+async function main(settings: Settings): Promise<void> {
+  const { rows, to } = settings;
   const io = processIo();
-  const report = await benchmark(options, io, say);
-  const file = path.join(
-    ROOT,
-    "bench",
-    "results",
-    `${report.started.replaceAll(":", "").slice(0, 17)}-${size.name}.json`,
-  );
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  const { virtualSize, contentBytes } = size;
-  const results = { ...report, revision: revision(), corpus: { virtualSize, contentBytes } };
-  fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  io.stdout.write(`${resultTable(report, io.stdout.columns)}\n${path.relative(ROOT, file)}\n`);
+  const corpus = new Corpus(settings.size, cacheFolder(process.env), say);
+  for (const { image } of rows) corpus.make(image);
+  const results = new Results(path.join(ROOT, "bench", "results"), settings);
+  results.startUp = measureStartUp(path.join(ROOT, "bin", "decant"), STARTS);
+  process.chdir(corpus.folder); // so that files have short names
+  const target = fs.mkdtempSync(path.join(to ?? corpus.folder, "decant-bench-"));
+  try {
+    const registry = path.join(corpus.folder, "registry");
+    await withServers(corpus.folder, registry, new Set(rows.map(({ place }) => place)), async (servers) => {
+      const stage: Stage = { settings, corpus, servers, registry, target: path.join(target, "target.raw"), io };
+      const sources = rows.map((row) => sourceOf(row, stage)); // all that must be pushed, before anything is measured
+      for (const [at, row] of rows.entries()) {
+        say(`${nameOf(row)}, ${at + 1} of ${rows.length}`);
+        await raceRow(row, sources[at] ?? "", stage, results);
+      }
+    });
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    process.exitCode = INTERRUPTED;
+  } finally {
+    fs.rmSync(target, { recursive: true, force: true });
+  }
+  const { verdicts, startUp } = results;
+  const file = path.relative(ROOT, results.save());
+  io.stdout.write([goalTable(verdicts, startUp), limitTable(verdicts), `${file}\n`].join("\n"));
 }
 
-/** Whoever pours it must write the disk that the corpus was made of, decant included. */
-async function toSource(image: Image, corpus: Corpus): Promise<BenchSource> {
-  const length = image.name.startsWith("empty") ? 0 : Infinity;
-  return { name: image.path, expected: await digestContent(corpus.raw, length) };
+interface Stage {
+  readonly settings: Settings;
+  readonly corpus: Corpus;
+  readonly servers: Servers;
+  /** The registry's folder. */
+  readonly registry: string;
+  readonly target: string;
+  readonly io: ReturnType<typeof processIo>;
 }
 
-function revision(): string {
-  return execFileSync("git", ["-C", ROOT, "describe", "--always", "--dirty"], { encoding: "utf8" }).trim();
+/** As decant and its peers are given it. */
+function sourceOf({ image, place }: Row, { corpus, servers, registry }: Stage): string {
+  if (place === "local") return image;
+  if (place === "registry") return pushDisk(servers.registry(), registry, corpus.make(image), say);
+  return servers.urlOf(image, place);
+}
+
+/** @throws Interrupted */
+async function raceRow(row: Row, name: string, stage: Stage, results: Results): Promise<void> {
+  const { corpus, target, io } = stage;
+  const { size, threads, runs, command } = stage.settings;
+  const disk = corpus.diskOf(row.image);
+  const source = {
+    name,
+    expected: await corpus.digestOf(row.image),
+    // Far away a peer takes minutes.
+    lines: size === QUICK || row.place === "http 20 ms" ? [row.line] : undefined,
+    more: contendersBeside(row, threads, disk !== undefined, "file"),
+    variables: {
+      FILE: corpus.make(row.image),
+      DISK: disk ?? "",
+      ALONE: row.line === DATA_ALONE ? corpus.make("plain.qcow2") : "",
+    },
+  };
+  const warmup = row.place === "http 20 ms" ? 0 : 1;
+  const options = { sources: [source], to: target, runs, warmup, threads: [threads], peers: undefined, command };
+  try {
+    const report = await benchmark(options, io, say);
+    const [work] = report.works;
+    if (work === undefined) throw new Error("a benchmark of one source has one work");
+    results.add(judge(row, work, threads), work, report);
+  } catch (error) {
+    if (error instanceof Interrupted) throw error;
+    results.add(cannotBegin(row, error instanceof Error ? error.message : String(error), threads));
+  }
 }
 
 function say(text: string): void {

@@ -14,7 +14,7 @@ import type { Inspection } from "../inspect.ts";
 import type { BenchReport } from "./bench-report.ts";
 import { describeMachine, describeVersions, isOnPath } from "./machine.ts";
 import { choosePeers, PEER_TOOLS } from "./peers.ts";
-import type { Subject } from "./peers.ts";
+import type { Contender, Subject } from "./peers.ts";
 import { race } from "./race.ts";
 import type { Racer } from "./race.ts";
 import { openSink } from "./sink.ts";
@@ -37,7 +37,13 @@ export interface BenchmarkOptions {
 export interface BenchSource {
   readonly name: string;
   /** Digest of its disk (content-digest.ts), where somebody knows better than decant. */
-  readonly expected?: string;
+  readonly expected?: string | undefined;
+  /** The peers' lines that run, by their names; undefined: all. */
+  readonly lines?: readonly string[] | undefined;
+  /** Who else takes part, behind the peers. */
+  readonly more?: readonly Contender[];
+  /** What the lines of those refer to. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** @throws UsageError, FormatError, SourceError before the first run; Interrupted */
@@ -53,8 +59,7 @@ export async function benchmark(
     options.sources.map(({ name }) => name).filter((name) => placeOf(name) === "file"),
   );
   const racers: (Racer & BenchSource)[] = [];
-  for (const source of options.sources)
-    racers.push({ ...source, ...(await findRacer(source.name, sink, options, io)) });
+  for (const source of options.sources) racers.push({ ...source, ...(await findRacer(source, sink, options, io)) });
   const folder = sink.kind === "file" ? path.dirname(sink.target) : os.tmpdir();
   const machine = describeMachine(sink.kind === "null" ? undefined : folder); // its load should be none
   const works = [];
@@ -64,8 +69,9 @@ export async function benchmark(
       const scratch = path.join(temporary, String(works.length));
       fs.mkdirSync(scratch);
       const { runs, warmup } = options;
-      const { expected } = racer;
-      works.push(await race(racer, { sink, scratch, runs, warmup, decant: launcher(), env, signal, expected, say }));
+      const { expected, variables = {} } = racer;
+      const rules = { sink, scratch, runs, warmup, decant: launcher(), signal, expected, say };
+      works.push(await race(racer, { ...rules, env: { ...env, ...variables } }));
     }
   } finally {
     sink.clear();
@@ -76,7 +82,12 @@ export async function benchmark(
   return { command, started, machine, versions, sink: to, runs, warmup, works };
 }
 
-async function findRacer(name: string, sink: Sink, options: BenchmarkOptions, io: CommandIo): Promise<Racer> {
+async function findRacer(
+  { name, lines, more = [] }: BenchSource,
+  sink: Sink,
+  options: BenchmarkOptions,
+  io: CommandIo,
+): Promise<Racer> {
   if (name === "-") throw new UsageError("standard input passes once, and cannot be raced over");
   const inspection = await inspect(name, {}, io);
   if (inspection.refused !== null) {
@@ -91,7 +102,7 @@ async function findRacer(name: string, sink: Sink, options: BenchmarkOptions, io
     // A path that begins with a dash is an option to some, one with a colon a protocol.
     name: subject.place === "file" ? path.resolve(name) : name,
     work: { source, wrappers, format: format ?? "raw", storedBytes: storedSize, virtualSize },
-    peers: contenders,
+    peers: [...contenders.filter((one) => lines?.includes(one.name) ?? true), ...more],
     leftOut,
     threads: options.threads,
   };

@@ -1,17 +1,22 @@
 /**
  * decant as one of those that race, and what it says of itself: its own figures, how far it is, why it failed.
  */
+import type { DecoderChoice } from "../../formats/codecs/codec.ts";
 import type { ConvertResult } from "../convert.ts";
 import type { Run } from "./bench-report.ts";
 import type { Contender } from "./peers.ts";
 import type { Samples } from "./samples.ts";
 import type { SinkKind } from "./sink.ts";
 
-/** Where nothing is kept, nobody sees from outside how far it is, so it has to say so. */
-export function decantWith(threads: number, sink: SinkKind): Contender {
+/**
+ * Where nothing is kept, nobody sees from outside how far it is, so it has to say so.
+ * @param decoders `portable`: without the system's libraries
+ */
+export function decantWith(threads: number, sink: SinkKind, decoders: DecoderChoice = "auto"): Contender {
+  const choice = decoders === "portable" ? "DECANT_DECODERS=portable " : "";
   const line = (options: string): string =>
-    `"$DECANT" convert --json${options} --threads ${threads} "$SOURCE" "$TARGET"`;
-  const name = `decant, ${threads === 1 ? "1 thread" : `${threads} threads`}`;
+    `${choice}"$DECANT" convert --json${options} --threads ${threads} "$SOURCE" "$TARGET"`;
+  const name = `decant, ${threads === 1 ? "1 thread" : `${threads} threads`}${choice === "" ? "" : ", portable"}`;
   const ownLine = line(sink === "null" ? " --progress json" : "");
   return { peer: "decant", name, line: ownLine, fileLine: line(""), writesDisk: true };
 }

@@ -93,7 +93,11 @@ export function figureCells(
 
 function table(entries: readonly Entry[], columns: readonly Column[]): string[] {
   const { titles, rows: cells } = figureCells(entries, columns);
-  const rows = [["", ...titles], ...entries.map(({ name }, at) => [name, ...(cells[at] ?? [])])];
+  return alignColumns([["", ...titles], ...entries.map(({ name }, at) => [name, ...(cells[at] ?? [])])]);
+}
+
+/** The first column to the left, the others to the right. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const pad = (text: string, at: number): string =>
     at === 0 ? text.padEnd(widths[at] ?? 0) : text.padStart(widths[at] ?? 0);

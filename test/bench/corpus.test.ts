@@ -1,37 +1,94 @@
 import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
 import { describe, it } from "node:test";
-import { cacheFolder, chooseFiles } from "../../bench/corpus.ts";
+import { cacheFolder, Corpus } from "../../bench/corpus.ts";
+import type { CorpusSize } from "../../bench/corpus.ts";
+import { DISKS, recipesFor } from "../../bench/recipes.ts";
+import { digestContent } from "../../cmd/bench/content-digest.ts";
+import { openFile } from "../../importer/sources/file.ts";
+import { baseDisk } from "../support/base-disk.ts";
+import { pourSource } from "../support/pour.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { requireTools } from "../support/tools.ts";
 
-const files = Array.from({ length: 1000 }, (_, at) => ({ path: `/${at}`, size: 1 + ((at * 37) % 900) }));
-const bytesOf = (list: readonly { readonly size: number }[]): number => list.reduce((sum, { size }) => sum + size, 0);
+const MIB = 2 ** 20;
+const TINY: CorpusSize = { name: "quick", virtualSize: 8 * MIB, contentBytes: MIB, filledSize: 2 * MIB };
 
-describe("chooseFiles", () => {
-  it("takes about as much as was asked for, never more", () => {
-    for (const bytes of [20_000, 100_000, 400_000]) {
-      const taken = bytesOf(chooseFiles(files, bytes));
-      assert.ok(taken <= bytes && taken > bytes * 0.97, `${taken} of ${bytes}`);
+const SPREAD = "spread-1t.qcow2";
+
+const skip = requireTools("qemu-img", "gzip", "zstd", "xz");
+
+describe("Corpus", { skip }, () => {
+  it("makes every image, and each decodes to the disk that it says", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const corpus = tinyCorpus(folder, []);
+      for (const image of Object.keys(recipesFor("quick"))) {
+        const disk = await pourTo(folder, corpus.make(image));
+        const expected = await corpus.digestOf(image);
+        if (expected === undefined) assert.equal(image, SPREAD);
+        else assert.equal(await digestContent(disk, Infinity), expected, image);
+      }
+    });
+  });
+
+  it("spreads the disk's content over 1 TiB", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const corpus = tinyCorpus(folder, []);
+      const disk = await pourTo(folder, corpus.make(SPREAD));
+      assert.equal(fs.statSync(disk).size, 2 ** 40);
+      // 128 blocks of 64 KiB, two in each of the first 64 of 100 places.
+      const [block, step] = [2 ** 16, Math.floor(2 ** 24 / 100) * 2 ** 16];
+      const content = baseDisk(TINY.virtualSize);
+      const fd = fs.openSync(disk, "r");
+      for (let at = 0; at < 64; at++) {
+        const there = Buffer.alloc(2 * block);
+        fs.readSync(fd, there, 0, there.length, at * step);
+        assert.ok(there.equals(content.subarray(at * 2 * block, (at + 1) * 2 * block)), `part ${at}`);
+      }
+      fs.closeSync(fd);
+    });
+  });
+
+  it("makes a file once, and what it is made of before it", async () => {
+    await withTemporaryFolder((folder) => {
+      const said: string[] = [];
+      const corpus = tinyCorpus(folder, said);
+      corpus.make("qcow2.xz");
+      corpus.make("qcow2.xz");
+      const made = said.map((text) => path.basename(text));
+      assert.deepEqual(made, ["plain.qcow2", "qcow2.xz"]);
+      return Promise.resolve();
+    });
+  });
+
+  it("leaves nothing of a file whose recipe fails", async () => {
+    await withTemporaryFolder((folder) => {
+      const corpus = tinyCorpus(folder, []);
+      fs.rmSync(path.join(corpus.folder, "disk.raw"));
+      fs.mkdirSync(path.join(corpus.folder, "disk.raw"));
+      assert.throws(() => corpus.make("raw.gz"));
+      assert.ok(!fs.existsSync(path.join(corpus.folder, "raw.gz")));
+      return Promise.resolve();
+    });
+  });
+
+  it("knows no file without a recipe", async () => {
+    await withTemporaryFolder((folder) => {
+      assert.throws(() => tinyCorpus(folder, []).make("other.qcow2"), /no recipe makes other\.qcow2/);
+      return Promise.resolve();
+    });
+  });
+});
+
+describe("recipesFor", () => {
+  it("has the same files in both sizes, from disks and each other", () => {
+    const [full, quick] = [recipesFor("full"), recipesFor("quick")];
+    assert.deepEqual(Object.keys(full), Object.keys(quick));
+    for (const [name, { from }] of Object.entries(full)) {
+      const isKnown = from === undefined || DISKS.some((disk) => disk === from) || full[from]?.from === "disk.raw";
+      assert.ok(isKnown, `${name} is made of ${from}`);
     }
-  });
-
-  it("takes from all over the list", () => {
-    const chosen = chooseFiles(files, bytesOf(files) / 4).map((file) => Number(file.path.slice(1)));
-    for (let part = 0; part < 10; part++) {
-      const here = chosen.filter((at) => Math.floor(at / 100) === part).length;
-      assert.ok(here > 5, `${here} of the ${part + 1}. hundred`);
-    }
-  });
-
-  it("takes everything where there is too little, but nothing that is empty or would fill the disk by itself", () => {
-    assert.deepEqual(chooseFiles(files, 10_000_000), files);
-    const odd = [{ path: "/empty", size: 0 }, { path: "/huge", size: 900 }, ...files.slice(0, 3)];
-    assert.deepEqual(
-      chooseFiles(odd, 10_000),
-      files.slice(0, 3).filter((file) => file.size <= 500),
-    );
-  });
-
-  it("gives the same for the same list", () => {
-    assert.deepEqual(chooseFiles(files, 50_000), chooseFiles(files, 50_000));
   });
 });
 
@@ -41,3 +98,17 @@ describe("cacheFolder", () => {
     assert.match(cacheFolder({}), /\/\.cache$/);
   });
 });
+
+/** With disks that are quicker to make than those of the corpus. */
+function tinyCorpus(folder: string, said: string[]): Corpus {
+  const corpus = new Corpus(TINY, folder, (text) => said.push(text));
+  for (const disk of DISKS) fs.writeFileSync(path.join(corpus.folder, disk), baseDisk(TINY.virtualSize));
+  return corpus;
+}
+
+/** @returns the disk, until the next is poured */
+async function pourTo(folder: string, image: string): Promise<string> {
+  const { error } = await pourSource(openFile(image), { folder });
+  assert.equal(error, undefined, image);
+  return path.join(folder, "disk.raw");
+}

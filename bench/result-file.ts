@@ -1,0 +1,69 @@
+/**
+ * What a benchmark has found so far, kept in a file after each work: hours of a run that is interrupted are not lost.
+ */
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import type { BenchReport, Work } from "../cmd/bench/bench-report.ts";
+import type { CorpusSize } from "./corpus.ts";
+import type { StartUp } from "./goal-table.ts";
+import type { Row } from "./goals.ts";
+import type { Verdict } from "./verdict.ts";
+
+export interface Settings {
+  readonly size: CorpusSize;
+  readonly rows: readonly Row[];
+  /** Rounds that count. */
+  readonly runs: number;
+  /** The folder that is written to; undefined: beside the corpus. */
+  readonly to: string | undefined;
+  /** decant's. */
+  readonly threads: number;
+  /** As it is shown. */
+  readonly command: string;
+}
+
+export class Results {
+  readonly verdicts: Verdict[] = [];
+  startUp: StartUp | undefined;
+  readonly #folder: string;
+  readonly #settings: Settings;
+  readonly #works: Work[] = [];
+  readonly #started = new Date().toISOString();
+  readonly #revision = revision();
+  #first: BenchReport | undefined;
+
+  constructor(folder: string, settings: Settings) {
+    this.#folder = folder;
+    this.#settings = settings;
+  }
+
+  /** @param report of which the work is one; undefined: it could not begin */
+  add(verdict: Verdict, work?: Work, report?: BenchReport): void {
+    this.verdicts.push(verdict);
+    if (work !== undefined) this.#works.push(work);
+    this.#first ??= report; // its machine, load and versions are those of before the first work
+    this.save();
+  }
+
+  /** @returns the file's path */
+  save(): string {
+    const { size, to, runs, command, threads } = this.#settings;
+    const { name, ...corpus } = size;
+    const stamp = this.#started.replaceAll(":", "").slice(0, 17);
+    const file = path.join(this.#folder, `${stamp}-${name}.json`);
+    const header = { command, started: this.#started, revision: this.#revision, corpus, threads, runs };
+    const { verdicts, startUp } = this;
+    const found = { startUp, verdicts, works: this.#works };
+    const results = { ...this.#first, ...header, sink: to ?? "a file beside the corpus", ...found };
+    fs.mkdirSync(this.#folder, { recursive: true });
+    fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
+    return file;
+  }
+}
+
+/** Of the checkout that this file lies in. */
+function revision(): string {
+  const args = ["-C", import.meta.dirname, "describe", "--always", "--dirty"];
+  return execFileSync("git", args, { encoding: "utf8" }).trim();
+}
