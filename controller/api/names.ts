@@ -118,6 +118,14 @@ export const LABELS = {
   applyStorageProfile: own("applyStorageProfile"),
 } as const;
 
+/** What a virtual machine made from the disk should look like; copied to the DataVolume, all or none. */
+export const INSTANCETYPE_LABELS: readonly string[] = [
+  "instancetype.kubevirt.io/default-instancetype",
+  "instancetype.kubevirt.io/default-instancetype-kind",
+  "instancetype.kubevirt.io/default-preference",
+  "instancetype.kubevirt.io/default-preference-kind",
+];
+
 export const APP = "containerized-data-importer";
 export const MANAGED_BY = "cdi-controller";
 export const COMPONENT = "storage";

@@ -26,7 +26,7 @@ export function importAnnotations(request: ImportRequest): StringMap | undefined
   return withoutEmpty({
     ...ofSource,
     ...checkpointAnnotations(request),
-    [ANNOTATIONS.contentType]: request.contentType ?? "kubevirt",
+    [ANNOTATIONS.contentType]: request.contentType === "archive" ? "archive" : "kubevirt",
     [ANNOTATIONS.preallocationRequested]: String(request.preallocation),
   });
 }
