@@ -4,6 +4,7 @@
  */
 import type { Claim } from "../api/kube.ts";
 import { ANNOTATIONS, GROUP, VOLUME_IMPORT_SOURCE } from "../api/names.ts";
+import { isControlledBy } from "../api/ownership.ts";
 import { annotationsOf } from "./draft.ts";
 import type { ObservedImport } from "./observed.ts";
 
@@ -29,5 +30,7 @@ export function claimToFill({ target, prime }: ObservedImport): Claim | undefine
   if (target === undefined) return undefined;
   const path = fillPath(target);
   if (path === "none") return undefined;
-  return path === "populator" ? prime : target;
+  if (path === "legacy") return target;
+  // A claim of the prime's name that somebody else made is left alone.
+  return prime !== undefined && isControlledBy(prime, target) ? prime : undefined;
 }

@@ -88,7 +88,10 @@ export class ImportDraft {
    * @param checked with the object's resourceVersion as a precondition; never merged with other patches
    */
   patch(object: KubeObject, patch: MergePatch, { status = false, checked = false } = {}): void {
-    const changes = onlyChanges(object, patch);
+    const part = this.#partOf(object);
+    // A step may still hold the object as it was before an earlier change.
+    const current: KubeObject = (part === undefined ? undefined : this.#now[part]) ?? object;
+    const changes = onlyChanges(current, patch);
     if (changes === undefined) return;
     const { uid, resourceVersion } = object.metadata;
     if (uid === undefined) throw new Error(`${object.kind} ${object.metadata.name} does not exist yet`);
@@ -107,8 +110,7 @@ export class ImportDraft {
         patch: changes,
       });
     }
-    const part = this.#partOf(object);
-    if (part !== undefined) this.#now = { ...this.#now, [part]: applyPatch(object, changes) };
+    if (part !== undefined) this.#now = { ...this.#now, [part]: applyPatch(current, changes) };
   }
 
   event(on: KubeObject, type: "Normal" | "Warning", reason: string, message: string): void {

@@ -1,0 +1,80 @@
+/**
+ * The second step of a plan: a target on the populator path gets its prime, the claim that is filled in its place (contract
+ * 4.3, 4.4). Its name is fixed by the target's UID, so that two attempts meet in one object.
+ *
+ * No prime is made for a target whose volume is on its way: a prime that somebody deleted after it was filled is not needed
+ * any more.
+ */
+import type { Claim } from "../../api/kube.ts";
+import { isControlledBy } from "../../api/ownership.ts";
+import { ANNOTATIONS } from "../../api/names.ts";
+import { fillPath } from "../claim-to-fill.ts";
+import { annotationsOf } from "../draft.ts";
+import type { ImportDraft } from "../draft.ts";
+import type { ObservedImport } from "../observed.ts";
+import { promisedVolume } from "../handover/promise.ts";
+import { tell, warnOnce } from "../telling.ts";
+import { primeClaim } from "./prime-claim.ts";
+import { primeReadiness } from "./readiness.ts";
+
+const REASON = "ErrCreatingPVCPrime";
+
+export function planPrime(draft: ImportDraft): void {
+  const { target, prime, source, cluster } = draft.now;
+  if (target === undefined || !isOurs(target)) return;
+  if (isUnfilled(target, draft.now)) warnOfEmptyVolume(draft, target);
+  if (!wantsPrime(target, draft.now)) return;
+  if (prime !== undefined) {
+    if (isControlledBy(prime, target)) return;
+    warnOnce(
+      draft,
+      target,
+      REASON,
+      `Claim ${prime.metadata.name} has been made by somebody else: delete it to start the import`,
+    );
+    return;
+  }
+  if (source === undefined) return;
+  const { targetClaim } = source.spec;
+  if (targetClaim !== undefined && targetClaim !== "" && targetClaim !== target.metadata.name) return;
+
+  const readiness = primeReadiness(target, cluster);
+  if (readiness.is === "refused") warnOnce(draft, target, REASON, readiness.why);
+  if (readiness.is !== "ready") return;
+  const created = primeClaim(target, source, cluster, readiness.selectedNode);
+  if (created === undefined) {
+    warnOnce(draft, target, REASON, `VolumeImportSource ${source.metadata.name} names no source that can be imported`);
+    return;
+  }
+  warnOnce(draft, target, REASON, undefined);
+  draft.create(created, "prime");
+  tell(draft, target, "Normal", "CreatedPVCPrimeSuccessfully", "PVC Prime created successfully");
+}
+
+/** To be filled by us, and there to stay. */
+function isOurs(target: Claim): boolean {
+  const { uid, deletionTimestamp } = target.metadata;
+  return uid !== undefined && deletionTimestamp === undefined && fillPath(target) === "populator";
+}
+
+/** Unbound, and not about to get a filled volume. */
+function wantsPrime({ metadata, spec, status }: Claim, { promised }: ObservedImport): boolean {
+  // The binder sets the name before the phase; a user, to say which volume it is to be.
+  if (spec.volumeName !== undefined && spec.volumeName !== "") return false;
+  if (status?.phase === "Bound" || status?.phase === "Lost") return false;
+  return promisedVolume(metadata, promised) === undefined;
+}
+
+/** Bound, though nothing was ever done to fill it. */
+function isUnfilled(target: Claim, { prime }: ObservedImport): boolean {
+  const annotations = annotationsOf(target);
+  const untouched = annotations[ANNOTATIONS.prime] === undefined && annotations[ANNOTATIONS.podPhase] === undefined;
+  return target.status?.phase === "Bound" && prime === undefined && untouched;
+}
+
+/** A volume that a user chose may well hold what it should; one that a provisioner made without asking us does not. */
+function warnOfEmptyVolume(draft: ImportDraft, target: Claim): void {
+  const readiness = primeReadiness(target, draft.now.cluster);
+  if (readiness.is !== "refused") return;
+  warnOnce(draft, target, REASON, `${readiness.why}. The claim has been bound to a volume that was not filled`);
+}

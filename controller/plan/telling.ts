@@ -1,0 +1,33 @@
+/**
+ * Telling the user of a claim what happens to it, without saying anything twice: plans have no memory.
+ *
+ * A claim of a DataVolume is spoken for by the DataVolume: a warning becomes its condition, and its own events say the rest. Of
+ * a claim made by hand, the events are all that its user sees; a warning's text is kept in an annotation of the claim, which
+ * makes it last longer than the event, and is why it is told once.
+ */
+import type { Claim } from "../api/kube.ts";
+import { ANNOTATIONS } from "../api/names.ts";
+import { annotationsOf } from "./draft.ts";
+import type { ImportDraft } from "./draft.ts";
+
+/** @param message a sentence for the user; undefined takes an earlier warning back */
+export function warnOnce(draft: ImportDraft, claim: Claim, reason: string, message: string | undefined): void {
+  if (draft.now.dataVolume !== undefined) {
+    if (message !== undefined) draft.problem(reason, message);
+    return;
+  }
+  if (annotationsOf(claim)[ANNOTATIONS.warned] === message) return;
+  draft.annotate(claim, { [ANNOTATIONS.warned]: message });
+  if (message !== undefined) draft.event(claim, "Warning", reason, message);
+}
+
+/** What happens once in an import: to be called where it happens, next to the change that says so. */
+export function tell(
+  draft: ImportDraft,
+  claim: Claim,
+  type: "Normal" | "Warning",
+  reason: string,
+  message: string,
+): void {
+  if (draft.now.dataVolume === undefined) draft.event(claim, type, reason, message);
+}
