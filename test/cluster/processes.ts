@@ -7,11 +7,14 @@ import fs from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-export interface StartedProcess {
+export interface ProcessFacts {
   readonly name: string;
   readonly pid: number;
-  /** In the kernel's ticks since the machine's start: /proc/PID/stat. */
+  /** In the kernel's ticks since the machine's start: /proc/PID/stat. Empty for one that has ended already. */
   readonly startTime: string;
+}
+
+export interface StartedProcess extends ProcessFacts {
   /** The file with all that it writes. */
   readonly log: string;
 }
@@ -47,14 +50,16 @@ export async function startProgram(name: string, options: StartOptions): Promise
       stdio: ["ignore", descriptor, descriptor],
     });
     await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
-    const { pid } = child;
-    const startTime = pid === undefined ? undefined : startTimeOf(pid);
-    if (pid === undefined || startTime === undefined) throw new Error(`${name} ended at once: ${endOf(log)}`);
+    if (child.pid === undefined) throw new Error(`${name} has no process id`);
     child.unref();
-    return { name, pid, startTime, log };
+    return { ...processFacts(name, child.pid), log };
   } finally {
     fs.closeSync(descriptor);
   }
+}
+
+export function processFacts(name: string, pid: number): ProcessFacts {
+  return { name, pid, startTime: startTimeOf(pid) ?? "" };
 }
 
 /** Ends them one after the other, in the order given, each before the next. */
@@ -69,7 +74,7 @@ export async function stopPrograms(programs: readonly StartedProcess[]): Promise
 }
 
 /** @returns false for one that waits to be reaped */
-export function isRunning({ pid, startTime }: StartedProcess): boolean {
+export function isRunning({ pid, startTime }: ProcessFacts): boolean {
   return startTimeOf(pid) === startTime;
 }
 

@@ -17,7 +17,7 @@ import { requireRoot, requireTools } from "./tools.ts";
 const SUITE = "bookworm";
 const DEFAULT_MIRROR = "http://deb.debian.org/debian";
 /** Named after what it holds; another recipe needs another name. */
-const BASE = `localhost/decant-base:${SUITE}-minbase-1`;
+export const BASE = `localhost/decant-base:${SUITE}-minbase-1`;
 const IMAGE = "localhost/decant";
 /** Their layers have a name, so that they outlive a clean-up. */
 const STAGES = ["tools", "packages", "image-server", "build"];
@@ -25,7 +25,7 @@ const STAGES = ["tools", "packages", "image-server", "build"];
 const SHOWN_LINES = 20;
 const BUILD_TIMEOUT_MS = 15 * 60 * 1000;
 
-const CACHE = path.join(
+export const CACHE = path.join(
   process.env["XDG_CACHE_HOME"] ?? path.join(os.homedir(), ".cache"),
   "decant-tests",
   "containers",
@@ -46,6 +46,8 @@ export interface BuiltDecantImage {
   readonly config: ImageConfig;
   /** Calls `use` with the folder that holds its files. */
   withRoot<T>(use: (root: string) => Promise<T>): Promise<T>;
+  /** Writes it to a file as `docker save` does, under a name. */
+  save(file: string, name: string): Promise<void>;
 }
 
 /**
@@ -84,7 +86,11 @@ export async function buildDecantImage(): Promise<BuiltDecantImage> {
   const { Docker } = JSON.parse(await buildah("inspect", "--type", "image", id)) as {
     readonly Docker: { readonly config: ImageConfig };
   };
-  return { config: Docker.config, withRoot: async (use) => await withRoot(buildah, id, use) };
+  return {
+    config: Docker.config,
+    withRoot: async (use) => await withRoot(buildah, id, use),
+    save: async (file, name) => void (await buildah("push", "-q", id, `docker-archive:${file}:${name}`)),
+  };
 }
 
 type Buildah = (...args: readonly string[]) => Promise<string>;

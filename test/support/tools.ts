@@ -51,8 +51,9 @@ const PACKAGES: Readonly<Record<string, string>> = {
   zstd: "zstd",
 };
 
-/** The system's decoders: Debian's package, and the file that is looked for in the machine's library folders. */
+/** What is no program on the PATH: Debian's package, and the file that is looked for in the machine's library folders. */
 const LIBRARIES: Readonly<Record<string, string>> = {
+  "containernetworking-plugins": "cni/bridge",
   libdeflate0: "libdeflate.so.0",
   libisal2: "libisal.so.2",
   liblzma5: "liblzma.so.5",

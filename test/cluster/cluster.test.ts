@@ -1,0 +1,155 @@
+/**
+ * That the test cluster is a Kubernetes in all that decant's controller relies on: what binds a claim, where, and when not,
+ * and what a restricted pod can write to.
+ */
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { openCluster, requireRunningCluster } from "./cluster.ts";
+import type { Cluster } from "./cluster.ts";
+import { claim, restrictedPod } from "./objects.ts";
+import type { ClaimObject, ClaimOptions, PodObject, PodOptions, VolumeObject } from "./objects.ts";
+import { CSI_IMMEDIATE, CSI_WAIT, LOCAL_PATH } from "./storage.ts";
+
+const skip = requireRunningCluster();
+const MiB = 1024 * 1024;
+const OTHER_KIND = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "nobody-knows-it" };
+
+describe("test cluster", { skip }, () => {
+  let cluster: Cluster;
+  before(() => {
+    cluster = openCluster();
+  });
+  after(() => cluster.close());
+
+  const claimPath = (namespace: string, name: string): string => {
+    return `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
+  };
+  const createClaim = async (namespace: string, name: string, options: ClaimOptions): Promise<void> => {
+    await cluster.api.request("POST", path.dirname(claimPath(namespace, name)), claim(namespace, name, options));
+  };
+  const untilPhase = async (namespace: string, name: string, phase: string): Promise<ClaimObject> => {
+    return await cluster.api.until<ClaimObject>(claimPath(namespace, name), (found) => found?.status.phase === phase);
+  };
+  const volumeOf = async ({ spec }: ClaimObject): Promise<VolumeObject> => {
+    return await cluster.api.get<VolumeObject>(`/api/v1/persistentvolumes/${spec.volumeName}`);
+  };
+  const fileOf = (volume: VolumeObject): string => {
+    const folder = path.dirname(cluster.nodes[0]?.folder ?? "");
+    return path.join(folder, "volumes", volume.spec.csi?.volumeHandle ?? "");
+  };
+  /** Runs a pod to its end. */
+  const runPod = async (namespace: string, name: string, options: PodOptions) => {
+    const place = `/api/v1/namespaces/${namespace}/pods`;
+    await cluster.api.request("POST", place, restrictedPod(namespace, name, options));
+    const hasEnded = (found: PodObject | undefined) => ["Succeeded", "Failed"].includes(found?.status.phase ?? "");
+    const pod = await cluster.api.until<PodObject>(`${place}/${name}`, hasEnded);
+    const message = pod.status.containerStatuses?.[0]?.state.terminated?.message ?? "";
+    assert.equal(
+      pod.status.phase,
+      "Succeeded",
+      `${message}\n${await cluster.kubectl(["logs", "-n", namespace, name])}`,
+    );
+    return { node: pod.spec.nodeName, message };
+  };
+
+  it("gives a restricted pod a filesystem and a block device of the size that it claims", async () => {
+    await cluster.withNamespace(async (namespace) => {
+      await createClaim(namespace, "folder", { storageClass: CSI_IMMEDIATE });
+      await createClaim(namespace, "device", { storageClass: CSI_IMMEDIATE, volumeMode: "Block", size: "32Mi" });
+      await untilPhase(namespace, "folder", "Bound");
+      await untilPhase(namespace, "device", "Bound");
+      const script = `
+        exec > /dev/termination-log
+        id -u; id -G; grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
+        dd if=/dev/urandom of=/data/some bs=1M count=8 2>/dev/null
+        dd if=/data/some of=/dev/target bs=1M conv=fsync 2>/dev/null
+        sha256sum < /data/some; head -c ${8 * MiB} /dev/target | sha256sum; blockdev --getsize64 /dev/target
+        df -k /data | tail -n 1; if dd if=/dev/zero of=/data/more bs=1M count=64 2>/tmp/why; then exit 1; fi; cat /tmp/why`;
+      const { message } = await runPod(namespace, "writer", {
+        script,
+        folders: { "/data": "folder" },
+        devices: { "/dev/target": "device" },
+      });
+      const [user, groups, ...lines] = message.split("\n");
+      assert.deepEqual([user, groups], ["107", "107"], message);
+      assert.deepEqual(
+        lines.slice(0, 4).map((line) => line.split("\t")[1]),
+        ["0".repeat(16), "0".repeat(16), "1", "2"],
+      );
+      const [ofFolder, ofDevice, size, table] = lines.slice(4);
+      assert.equal(ofFolder, ofDevice, message);
+      assert.equal(Number(size), 32 * MiB);
+      const [, blocks] = (table ?? "").split(/\s+/);
+      assert.ok(Number(blocks) > 40 * 1024 && Number(blocks) < 64 * 1024, "the filesystem takes nothing for itself");
+      assert.match(message, /No space left on device/);
+    });
+  });
+
+  it("removes the volume of a claim that is deleted", async () => {
+    await cluster.withNamespace(async (namespace) => {
+      await createClaim(namespace, "short", { storageClass: CSI_IMMEDIATE });
+      const volume = await volumeOf(await untilPhase(namespace, "short", "Bound"));
+      assert.equal(fs.statSync(fileOf(volume)).size, 64 * MiB);
+      await cluster.api.request("DELETE", claimPath(namespace, "short"));
+      await cluster.api.untilGone(`/api/v1/persistentvolumes/${volume.metadata.name}`);
+      assert.equal(fs.existsSync(fileOf(volume)), false);
+    });
+  });
+
+  for (const storageClass of [CSI_WAIT, LOCAL_PATH]) {
+    it(`binds a claim of ${storageClass} on the node of its first consumer`, async () => {
+      await cluster.withNamespace(async (namespace) => {
+        await createClaim(namespace, "late", { storageClass });
+        const script = "echo here > /data/file; cat /data/file > /dev/termination-log";
+        const pod = { script, folders: { "/data": "late" }, node: "node-2" };
+        assert.equal((await cluster.api.get<ClaimObject>(claimPath(namespace, "late"))).status.phase, "Pending");
+        assert.deepEqual(await runPod(namespace, "consumer", pod), { node: "node-2", message: "here\n" });
+        const volume = await volumeOf(await untilPhase(namespace, "late", "Bound"));
+        assert.match(JSON.stringify(volume.spec.nodeAffinity), /"node-2"/);
+        assert.doesNotMatch(JSON.stringify(volume.spec.nodeAffinity), /"node-1"/);
+      });
+    });
+  }
+
+  it("leaves a claim alone that somebody else is to fill, and binds it to a volume that is handed over", async () => {
+    await cluster.withNamespace(async (namespace) => {
+      await createClaim(namespace, "target", { storageClass: CSI_IMMEDIATE, dataSourceRef: OTHER_KIND });
+      await createClaim(namespace, "prime", { storageClass: CSI_IMMEDIATE });
+      const volume = await volumeOf(await untilPhase(namespace, "prime", "Bound"));
+      const target = await cluster.api.get<ClaimObject>(claimPath(namespace, "target"));
+      assert.equal(target.status.phase, "Pending");
+      const place = `/api/v1/persistentvolumes/${volume.metadata.name}`;
+      await cluster.api.request("PATCH", place, { spec: { persistentVolumeReclaimPolicy: "Retain" } });
+      const claimRef = { namespace, name: "target", uid: target.metadata.uid, resourceVersion: null };
+      await cluster.api.request("PATCH", place, { spec: { claimRef } });
+      const bound = await untilPhase(namespace, "target", "Bound");
+      assert.equal(bound.spec.volumeName, volume.metadata.name);
+      await untilPhase(namespace, "prime", "Lost");
+      await cluster.api.request("PATCH", place, { spec: { persistentVolumeReclaimPolicy: "Delete" } });
+    });
+  });
+
+  it("lets pods reach servers of this machine, and the API with the rights of their service account", async () => {
+    const server = createServer((_, response) => response.end("hello"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      await cluster.withNamespace(async (namespace) => {
+        await cluster.expose((server.address() as AddressInfo).port, async (origin) => {
+          const script = `
+            exec > /dev/termination-log; wget -q -O - http://${origin}/
+            nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT < /dev/null && echo " reached"`;
+          const { message } = await runPod(namespace, "caller", { script });
+          assert.equal(message, "hello reached\n");
+        });
+        const kubeconfig = await cluster.kubeconfigFor(namespace, "default");
+        await assert.rejects(cluster.kubectl(["get", "pods", "-n", namespace], { kubeconfig }), /forbidden/);
+      });
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});

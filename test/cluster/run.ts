@@ -1,0 +1,26 @@
+/**
+ * `npm run test:cluster`: the tests in test/cluster, or those that are named, on a cluster that is started for them and
+ * stopped after them. One that is up already (`npm run cluster:up`) is used, and stays.
+ */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { startCluster, stopCluster } from "./start-cluster.ts";
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  // An interrupt ends the tests, not what comes after them.
+  process.on("SIGINT", () => undefined);
+  let isOurs = false;
+  try {
+    isOurs = await startCluster();
+    const places = args.some((arg) => !arg.startsWith("-")) ? args : ["test/cluster", ...args];
+    const runner = path.join(import.meta.dirname, "..", "run.ts");
+    return spawnSync(process.execPath, [runner, ...places], { stdio: "inherit" }).status ?? 1;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error));
+    return 1;
+  } finally {
+    if (isOurs) await stopCluster();
+  }
+}
