@@ -7,8 +7,12 @@
  */
 import type { Claim } from "../api/kube.ts";
 import { ANNOTATIONS } from "../api/names.ts";
+import { cutText } from "./cut-text.ts";
 import { annotationsOf } from "./draft.ts";
 import type { ImportDraft } from "./draft.ts";
+
+/** In bytes; what an event may have. */
+const MAX_WARNING = 1024;
 
 /** @param message a sentence for the user; undefined takes an earlier warning back */
 export function warnOnce(draft: ImportDraft, claim: Claim, reason: string, message: string | undefined): void {
@@ -16,9 +20,10 @@ export function warnOnce(draft: ImportDraft, claim: Claim, reason: string, messa
     if (message !== undefined) draft.problem(reason, message);
     return;
   }
-  if (annotationsOf(claim)[ANNOTATIONS.warned] === message) return;
-  draft.annotate(claim, { [ANNOTATIONS.warned]: message });
-  if (message !== undefined) draft.event(claim, "Warning", reason, message);
+  const text = message === undefined ? undefined : cutText(message, MAX_WARNING);
+  if (annotationsOf(claim)[ANNOTATIONS.warned] === text) return;
+  draft.annotate(claim, { [ANNOTATIONS.warned]: text });
+  if (text !== undefined) draft.event(claim, "Warning", reason, text);
 }
 
 /** What happens once in an import: to be called where it happens, next to the change that says so. */

@@ -11,6 +11,7 @@
 import type { Claim, ObjectMeta, ObjectReference, Volume } from "../../api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../api/names.ts";
 import { isControlledBy } from "../../api/ownership.ts";
+import type { MergePatch } from "../action.ts";
 import { fillPath } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
@@ -122,6 +123,13 @@ function referenceTo({
   return { apiVersion: null, kind: null, namespace, name, uid, resourceVersion: resourceVersion ?? null };
 }
 
-function change(draft: ImportDraft, volume: Volume, patch: Parameters<ImportDraft["patch"]>[1]): void {
+/** As it was seen; not while the API server has just refused to change it. */
+function change(draft: ImportDraft, volume: Volume, patch: MergePatch): void {
+  const { rejected, target } = draft.now;
+  if (rejected?.do === "patch" && rejected.kind === volume.kind && rejected.name === volume.metadata.name) {
+    const message = `Volume ${rejected.name} cannot be changed: ${rejected.message}`;
+    if (target?.metadata.uid !== undefined) warnOnce(draft, target, "ErrHandingOver", message);
+    return;
+  }
   draft.patch(volume, patch, { checked: true });
 }

@@ -12,21 +12,10 @@ import { preallocationFor } from "../config-values.ts";
 import { annotationsOf } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
 import type { ClusterFacts } from "../observed.ts";
+import { podAnnotations } from "../worker/pod-annotations.ts";
 
-/** Of the target, for the worker pod (contract 5.5); undefined: not there unless asked for. Meshes would hold the pod open. */
-const POD_ANNOTATIONS: Readonly<Record<string, string | undefined>> = {
-  "k8s.v1.cni.cncf.io/networks": undefined,
-  "v1.multus-cni.io/default-network": undefined,
-  "sidecar.istio.io/inject": "false",
-  "linkerd.io/inject": "disabled",
-  [ANNOTATIONS.podPriorityClass]: undefined,
-  [ANNOTATIONS.podServiceAccount]: undefined,
-  [ANNOTATIONS.podRetain]: undefined,
-  [ANNOTATIONS.podVddkExtraArgs]: undefined,
-  [ANNOTATIONS.placementNodeSelector]: undefined,
-  [ANNOTATIONS.placementTolerations]: undefined,
-  [ANNOTATIONS.placementAffinity]: undefined,
-};
+/** Of the target, beside those that its worker pod takes over: how its worker is to be made. */
+const COPIED = [ANNOTATIONS.podRetain, ANNOTATIONS.podVddkExtraArgs];
 
 /**
  * @param target as the API server has it
@@ -63,6 +52,7 @@ export function primeClaim(
       },
       annotations: {
         ...podAnnotations(target),
+        ...copied(target),
         ...wanted,
         [ANNOTATIONS.immediateBind]: "",
         [ANNOTATIONS.populatorKind]: VOLUME_IMPORT_SOURCE,
@@ -80,8 +70,9 @@ export function primeClaim(
   };
 }
 
-function podAnnotations(target: Claim): StringMap {
-  const asked = annotationsOf(target);
-  const entries = Object.entries(POD_ANNOTATIONS).map(([name, usual]) => [name, asked[name] ?? usual] as const);
-  return Object.fromEntries(entries.filter((entry): entry is readonly [string, string] => entry[1] !== undefined));
+function copied(target: Claim): StringMap {
+  const entries = COPIED.map((name) => [name, annotationsOf(target)[name]] as const);
+  return Object.fromEntries(
+    entries.filter((entry): entry is readonly [(typeof COPIED)[number], string] => entry[1] !== undefined),
+  );
 }

@@ -46,9 +46,19 @@ export function planPrime(draft: ImportDraft): void {
     warnOnce(draft, target, REASON, `VolumeImportSource ${source.metadata.name} names no source that can be imported`);
     return;
   }
+  if (tellRejection(draft, target, created.metadata.name)) return;
   warnOnce(draft, target, REASON, undefined);
   draft.create(created, "prime");
   tell(draft, target, "Normal", "CreatedPVCPrimeSuccessfully", "PVC Prime created successfully");
+}
+
+/** @returns whether the API server has just refused to create it */
+function tellRejection(draft: ImportDraft, target: Claim, name: string): boolean {
+  const { rejected } = draft.now;
+  if (rejected?.do !== "create" || rejected.kind !== target.kind || rejected.name !== name) return false;
+  const reason = rejected.message.includes("exceeded quota:") ? "ErrExceededQuota" : REASON;
+  warnOnce(draft, target, reason, `Claim ${name} cannot be made: ${rejected.message}`);
+  return true;
 }
 
 /** To be filled by us, and there to stay. */
