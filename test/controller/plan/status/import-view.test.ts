@@ -1,0 +1,83 @@
+/**
+ * What the status step sees of an import: whose the claim is, and what of a worker counts.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ANNOTATIONS } from "../../../../controller/api/names.ts";
+import { claim, dataVolume, pod, primeOf } from "../../../support/observed-import.ts";
+import { ownClaim, ownPopulatedClaim, viewOf } from "../../../support/status-pass.ts";
+import type { Seen } from "../../../support/status-pass.ts";
+
+const BOUND = { phase: "Bound" } as const;
+const { uid: _, ...unborn } = pod().metadata;
+const named = { [ANNOTATIONS.importPodName]: "importer-fedora" };
+
+describe("viewImport", () => {
+  it("knows the claim by its owner, not by its name", () => {
+    const annotations = { [ANNOTATIONS.podPhase]: "Succeeded", [ANNOTATIONS.createdForDataVolume]: "dv-uid" };
+    for (const owner of [undefined, dataVolume({ uid: "another-uid" })]) {
+      const target = claim({ annotations, status: BOUND, ...(owner && { owner }) });
+      const { claim: seen, annotations: of, claimPhase, path } = viewOf({ target });
+      assert.deepEqual([seen, of, claimPhase, path], [undefined, {}, undefined, "none"]);
+    }
+    assert.equal(viewOf({ target: ownClaim({ status: BOUND }) }).claimPhase, "Bound");
+  });
+
+  const SCHEDULED: readonly [name: string, seen: Seen, wanted: boolean][] = [
+    ["legacy: bound", { target: ownClaim({ status: BOUND }) }, false],
+    ["legacy: a pod, not bound", { target: ownClaim(), worker: pod() }, false],
+    ["legacy: a pod", { target: ownClaim({ status: BOUND }), worker: pod() }, true],
+    [
+      "legacy: a pod of this pass",
+      { target: ownClaim({ status: BOUND }), worker: { ...pod(), metadata: unborn } },
+      true,
+    ],
+    ["legacy: a pod's name", { target: ownClaim({ status: BOUND, annotations: named }) }, true],
+    ["populator: no prime", { target: ownPopulatedClaim(), worker: pod() }, false],
+    ["populator: a prime", populated({ status: BOUND }), false],
+    ["populator: a pod, the prime is not bound", { ...populated({}), worker: pod() }, false],
+    [
+      "populator: a pod of this pass",
+      { ...populated({ status: BOUND }), worker: { ...pod(), metadata: unborn } },
+      false,
+    ],
+    ["populator: a pod's name", populated({ status: BOUND, annotations: named }), false],
+    ["populator: a pod", { ...populated({ status: BOUND }), worker: pod() }, true],
+    [
+      "populator: a pod's phase",
+      populated({ status: BOUND, annotations: { [ANNOTATIONS.podPhase]: "Pending" } }),
+      true,
+    ],
+  ];
+  for (const [name, seen, wanted] of SCHEDULED) {
+    it(`${name} is ${wanted ? "" : "not "}scheduled`, () => {
+      assert.equal(viewOf(seen).isScheduled, wanted);
+    });
+  }
+
+  it("is terminal by the annotation of the claim to fill, or of the target when it has gone over", () => {
+    const annotations = { [ANNOTATIONS.terminal]: "FORMAT_CORRUPT" };
+    assert.equal(viewOf(populated({ annotations })).isTerminal, true);
+    assert.equal(viewOf({ target: ownClaim({ annotations }) }).isTerminal, true);
+    assert.equal(viewOf({ target: ownPopulatedClaim({ annotations }) }).isTerminal, true);
+    assert.equal(viewOf(populated({})).isTerminal, false);
+  });
+
+  it("is pre-populated where nothing is to be done for the claim", () => {
+    assert.equal(viewOf({ target: ownClaim() }).isPrePopulated, false);
+    assert.equal(
+      viewOf({ target: ownClaim({ annotations: { [ANNOTATIONS.populatedFor]: "fedora" } }) }).isPrePopulated,
+      true,
+    );
+    assert.equal(
+      viewOf({ target: ownClaim({ annotations: { [ANNOTATIONS.populatedFor]: "debian" } }) }).isPrePopulated,
+      false,
+    );
+    assert.equal(viewOf().isPrePopulated, false);
+  });
+});
+
+function populated(parts: Parameters<typeof primeOf>[1]): Seen {
+  const target = ownPopulatedClaim();
+  return { target, prime: primeOf(target, parts) };
+}
