@@ -26,11 +26,15 @@ const subcommands: Readonly<Record<string, Subcommand>> = {
     summary: "be the importer of a pod: everything comes from the environment",
     load: () => import("./import.ts"),
   },
+  controller: {
+    summary: "fill the claims of a Kubernetes cluster, as its DataVolumes say",
+    load: () => import("./controller.ts"),
+  },
   doctor: { summary: "say which decoders and kernel abilities are in use", load: () => import("./doctor.ts") },
 };
 
 function help(): string {
-  const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`);
+  const rows = Object.entries(subcommands).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`);
   return `decant pours a virtual-machine image into a raw disk: in one pass, sparsely, without scratch space.
 
 Usage: decant <command> [options]

@@ -1,0 +1,238 @@
+/**
+ * The verbs of the Kubernetes API over plain JSON: list in pages, watch, get, create, merge patch, delete.
+ *
+ * Nothing is kept or retried here, but for one fresh credential after 401. Preconditions travel in the request: a patch
+ * carries the UID (and resourceVersion) that it was made for, a deletion the UID. What the server says no with is an
+ * ApiError. Answers have limits; a page of a list that is too large is asked for again in smaller pages.
+ */
+import fetch from "node-fetch";
+import type { Response } from "node-fetch";
+import { apiErrorOf, apiErrorOfStatus } from "./api-error.ts";
+import { addressOf, kindOf } from "./api/kinds.ts";
+import type { Kind } from "./api/kinds.ts";
+import type { KubeObject } from "./api/kube.ts";
+import type { Connection } from "./cluster.ts";
+import { jsonLines } from "./json-lines.ts";
+import type { MergePatch, ObjectKey } from "./plan/action.ts";
+
+export type Verb = "get" | "list" | "watch" | "create" | "patch" | "delete";
+
+/** Told of each call, before it is made: for metrics, and for tests that stop between two. */
+export type CallObserver = (verb: Verb, kind: string) => void;
+
+export interface ListOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface Listed {
+  readonly items: readonly KubeObject[];
+  /** A watch from here misses nothing. */
+  readonly resourceVersion: string;
+}
+
+export interface WatchEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: KubeObject;
+}
+
+export interface Preconditions {
+  readonly uid: string;
+  readonly resourceVersion?: string | undefined;
+}
+
+const PAGE_OBJECTS = 250;
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+const CALL_TIMEOUT_MS = 30_000;
+/** The server ends a watch after this long, and one that still stands a while later is dead. */
+const WATCH_SECONDS = 300;
+const WATCH_TIMEOUT_MS = (WATCH_SECONDS + 30) * 1000;
+
+export class ApiClient {
+  readonly #connection: Connection;
+  readonly #onCall: CallObserver;
+
+  constructor(connection: Connection, onCall: CallObserver = () => undefined) {
+    this.#connection = connection;
+    this.#onCall = onCall;
+  }
+
+  /** @param keep what is to be kept of each object, undefined for nothing of it; so that a page is garbage at once */
+  async list(
+    kind: Kind,
+    options: ListOptions = {},
+    keep: (object: KubeObject) => KubeObject | undefined = (object) => object,
+  ): Promise<Listed> {
+    const items: KubeObject[] = [];
+    let continueFrom = "";
+    let limit = PAGE_OBJECTS;
+    for (;;) {
+      const query = new URLSearchParams({ limit: String(limit), ...selectors(options) });
+      if (continueFrom !== "") query.set("continue", continueFrom);
+      this.#onCall("list", kind.kind);
+      let page: Page;
+      try {
+        page = await this.#json("GET", `${addressOf(kind, options.namespace)}?${query.toString()}`, options);
+      } catch (error) {
+        if (!isTooLarge(error) || limit === 1) throw error;
+        limit = Math.ceil(limit / 4);
+        continue;
+      }
+      for (const one of Array.isArray(page.items) ? page.items : []) {
+        // Objects in a list leave out what all of them share.
+        const kept = isObject(one) ? keep({ ...one, apiVersion: kind.apiVersion, kind: kind.kind }) : undefined;
+        if (kept !== undefined) items.push(kept);
+      }
+      continueFrom = page.metadata?.continue ?? "";
+      if (continueFrom === "") return { items, resourceVersion: page.metadata?.resourceVersion ?? "" };
+    }
+  }
+
+  /**
+   * What changes from `resourceVersion` on, until the server ends it: then the caller asks again from the last one it saw.
+   * @throws ApiError that `isExpired` when that is too long ago
+   */
+  async *watch(kind: Kind, resourceVersion: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const query = new URLSearchParams({
+      watch: "1",
+      allowWatchBookmarks: "true",
+      timeoutSeconds: String(WATCH_SECONDS),
+      resourceVersion,
+    });
+    this.#onCall("watch", kind.kind);
+    const until = AbortSignal.any([signal, AbortSignal.timeout(WATCH_TIMEOUT_MS)]);
+    const response = await this.#send("GET", `${addressOf(kind)}?${query.toString()}`, { signal: until });
+    if (!response.ok) throw apiErrorOf(response.status, await limitedText(response));
+    if (response.body === null) return;
+    for await (const line of jsonLines(response.body as AsyncIterable<Uint8Array>)) {
+      const event = line as { readonly type?: unknown; readonly object?: unknown } | null;
+      if (event?.type === "ERROR") throw apiErrorOfStatus(event.object);
+      const isKnown = event !== null && EVENT_TYPES.has(event.type as string) && isObject(event.object);
+      if (isKnown) yield event as WatchEvent;
+    }
+  }
+
+  async get(kind: Kind, name: string, namespace?: string, signal?: AbortSignal): Promise<KubeObject> {
+    this.#onCall("get", kind.kind);
+    return (await this.#json("GET", addressOf(kind, namespace, name), { signal })) as KubeObject;
+  }
+
+  async create(object: KubeObject): Promise<KubeObject> {
+    this.#onCall("create", object.kind);
+    const address = addressOf(kindOf(object), object.metadata.namespace);
+    return (await this.#json("POST", address, { body: object, contentType: "application/json" })) as KubeObject;
+  }
+
+  /** @throws ApiError that `isConflict` if the object is another one by now, or changed where that matters */
+  async patch(key: ObjectKey, patch: MergePatch, of: Preconditions, subresource?: "status"): Promise<KubeObject> {
+    const version = of.resourceVersion === undefined ? {} : { resourceVersion: of.resourceVersion };
+    const metadata = isMap(patch["metadata"]) ? patch["metadata"] : {};
+    const body = { ...patch, metadata: { ...metadata, uid: of.uid, ...version } };
+    this.#onCall("patch", key.kind);
+    const address = `${addressOf(kindOf(key), key.namespace, key.name)}${subresource === undefined ? "" : "/status"}`;
+    const contentType = "application/merge-patch+json";
+    return (await this.#json("PATCH", address, { body, contentType })) as KubeObject;
+  }
+
+  /**
+   * @returns what is left of the object: it has a deletionTimestamp, and goes when its finalizers or its pod's processes have
+   *   gone; undefined when it is gone
+   */
+  async delete(key: ObjectKey, of: Preconditions): Promise<KubeObject | undefined> {
+    this.#onCall("delete", key.kind);
+    const body = {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      preconditions: { uid: of.uid },
+      propagationPolicy: "Background",
+    };
+    const address = addressOf(kindOf(key), key.namespace, key.name);
+    const left = (await this.#json("DELETE", address, { body, contentType: "application/json" })) as KubeObject;
+    return left.kind === "Status" ? undefined : left;
+  }
+
+  async #json(method: string, address: string, options: SendOptions): Promise<object> {
+    const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
+    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+    const response = await this.#send(method, address, { ...options, signal });
+    if (!response.ok) throw apiErrorOf(response.status, await limitedText(response));
+    const answer: unknown = JSON.parse(await response.text());
+    if (!isMap(answer)) throw new Error(`the API server answered ${method} ${pathOf(address)} with no object`);
+    return answer;
+  }
+
+  async #send(method: string, address: string, options: SendOptions): Promise<Response> {
+    for (let attempt = 1; ; attempt++) {
+      const { headers, agent } = await this.#connection.access({ fresh: attempt > 1 });
+      const { body, contentType } = options;
+      const response = await fetch(`${this.#connection.server}${address}`, {
+        method,
+        agent,
+        redirect: "error",
+        size: method === "GET" && address.includes("watch=1") ? 0 : MAX_ANSWER_BYTES,
+        headers: {
+          ...headers,
+          accept: "application/json",
+          "user-agent": "decant-controller",
+          ...(contentType === undefined ? {} : { "content-type": contentType }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      });
+      if (response.status !== 401 || attempt > 1) return response;
+      await limitedText(response);
+    }
+  }
+}
+
+const EVENT_TYPES: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]);
+
+interface SendOptions {
+  readonly body?: object;
+  readonly contentType?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Page {
+  readonly items?: unknown;
+  readonly metadata?: { readonly continue?: string; readonly resourceVersion?: string };
+}
+
+function selectors({ labelSelector, fieldSelector }: ListOptions): Record<string, string> {
+  return {
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+}
+
+/** The beginning of an answer that only explains a status. */
+async function limitedText(response: Response): Promise<string> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    pieces.push(Buffer.from(piece));
+    length += piece.length;
+    if (length > MAX_ERROR_BYTES) break;
+  }
+  return Buffer.concat(pieces).toString("utf8", 0, MAX_ERROR_BYTES);
+}
+
+function pathOf(address: string): string {
+  return address.split("?", 1)[0] ?? "";
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && "type" in error && error.type === "max-size";
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whatever has a name; the rest of an object is looked at by those who read it. */
+function isObject(value: unknown): value is KubeObject {
+  return isMap(value) && isMap(value["metadata"]) && typeof value["metadata"]["name"] === "string";
+}

@@ -1,0 +1,162 @@
+/**
+ * Does what a plan asks for, in its order, and stops at the first action that fails: the next plan starts from what is then
+ * there. What the API server answers goes into the cache at once, so that the next plan sees it.
+ */
+import type { ApiClient } from "./api-client.ts";
+import { ApiError } from "./api-error.ts";
+import { EVENT } from "./api/kinds.ts";
+import type { KubeObject } from "./api/kube.ts";
+import type { ClusterCache } from "./cache.ts";
+import type { Log } from "./log.ts";
+import type { Action } from "./plan/action.ts";
+import type { Rejection } from "./plan/observed.ts";
+
+export interface ExecutorOptions {
+  readonly client: ApiClient;
+  readonly cache: ClusterCache;
+  readonly log: Log;
+  readonly now: () => Date;
+  /** Of the replica that reports events. */
+  readonly identity: string;
+}
+
+export type Execution =
+  /** @param againAfterMs the soonest that the plan asked for */
+  | { readonly end: "done"; readonly againAfterMs: number | undefined }
+  /** Somebody else was quicker: what is there now asks for another plan. */
+  | { readonly end: "outdated" }
+  | { readonly end: "rejected"; readonly rejection: Rejection }
+  | { readonly end: "failed"; readonly error: unknown };
+
+type EventAction = Extract<Action, { do: "event" }>;
+type Change = Exclude<Action, { do: "event" | "again" }>;
+
+export const EVENT_SOURCE = "decant-controller";
+/** The API server refuses longer ones. */
+const MAX_EVENT_MESSAGE_CHARACTERS = 1024;
+
+/**
+ * @param refused what the API server would only refuse again: it is not asked for
+ */
+export async function execute(
+  actions: readonly Action[],
+  options: ExecutorOptions,
+  refused?: Rejection,
+): Promise<Execution> {
+  let againAfterMs: number | undefined;
+  for (const [index, action] of actions.entries()) {
+    if (action.do === "again") {
+      againAfterMs = Math.min(againAfterMs ?? Infinity, action.afterMs);
+    } else if (action.do === "event") {
+      await report(action, index, options);
+    } else {
+      if (refused !== undefined && isOf(refused, action)) return { end: "rejected", rejection: refused };
+      try {
+        await change(action, options);
+      } catch (error) {
+        return endOf(error, action);
+      }
+    }
+  }
+  return { end: "done", againAfterMs };
+}
+
+async function change(action: Change, { client, cache }: ExecutorOptions): Promise<void> {
+  switch (action.do) {
+    case "create":
+      try {
+        cache.apply(await client.create(action.object));
+      } catch (error) {
+        // A fixed name: it was made before, by us or by somebody else, and the next plan sees whose it is.
+        if (!(error instanceof ApiError && error.alreadyExists)) throw error;
+      }
+      return;
+    case "patch": {
+      const { object, patch, uid, resourceVersion, subresource } = action;
+      cache.apply(await client.patch(object, patch, { uid, resourceVersion }, subresource));
+      return;
+    }
+    case "delete":
+      await remove(action, client, cache);
+  }
+}
+
+async function remove({ object, uid }: Extract<Action, { do: "delete" }>, client: ApiClient, cache: ClusterCache) {
+  const { apiVersion, kind, namespace, name } = object;
+  const gone: KubeObject = {
+    apiVersion,
+    kind,
+    metadata: { name, uid, ...(namespace === undefined ? {} : { namespace }) },
+  };
+  try {
+    const left = await client.delete(object, { uid });
+    if (left === undefined) cache.forget(gone);
+    else cache.apply(left);
+  } catch (error) {
+    // A conflict says that another object has the name by now.
+    if (!(error instanceof ApiError && (error.isNotFound || error.isConflict))) throw error;
+    cache.forget(gone);
+  }
+}
+
+function endOf(error: unknown, action: Change): Execution {
+  if (!(error instanceof ApiError)) return { end: "failed", error };
+  if (error.isConflict || error.isNotFound) return { end: "outdated" };
+  if (!error.isRefusal) return { end: "failed", error };
+  const { kind, name } = subjectOf(action);
+  const { reason, message } = error;
+  return { end: "rejected", rejection: { do: action.do, kind, name, reason, message } };
+}
+
+function subjectOf(action: Change): { readonly kind: string; readonly name: string } {
+  return action.do === "create"
+    ? { kind: action.object.kind, name: action.object.metadata.name }
+    : { kind: action.object.kind, name: action.object.name };
+}
+
+function isOf(rejection: Rejection, action: Change): boolean {
+  const { kind, name } = subjectOf(action);
+  return rejection.do === action.do && rejection.kind === kind && rejection.name === name;
+}
+
+/** An event that cannot be written holds nothing up: it only tells. */
+async function report(
+  action: EventAction,
+  index: number,
+  { client, log, now, identity }: ExecutorOptions,
+): Promise<void> {
+  try {
+    await client.create(eventOf(action, index, now(), identity));
+  } catch (error) {
+    log.warn("cannot write an event", { reason: action.reason, error });
+  }
+}
+
+function eventOf({ on, type, reason, message }: EventAction, index: number, now: Date, identity: string): KubeObject {
+  const { name, namespace, uid, resourceVersion } = on.metadata;
+  const time = now.toISOString().replace(/\.\d+Z$/, "Z");
+  const event = {
+    apiVersion: EVENT.apiVersion,
+    kind: EVENT.kind,
+    metadata: { namespace: namespace ?? "default", name: eventName(name, now, index) },
+    involvedObject: { apiVersion: on.apiVersion, kind: on.kind, namespace, name, uid, resourceVersion },
+    type,
+    reason,
+    message: message.slice(0, MAX_EVENT_MESSAGE_CHARACTERS),
+    source: { component: EVENT_SOURCE },
+    reportingComponent: EVENT_SOURCE,
+    reportingInstance: identity,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+  };
+  return event;
+}
+
+const MAX_NAME_CHARACTERS = 253;
+
+/** Events of one plan share a millisecond, and differ by their place in it. */
+function eventName(name: string, now: Date, index: number): string {
+  const suffix = `.${now.getTime().toString(16)}${index.toString(16).padStart(3, "0")}`;
+  return `${name.slice(0, MAX_NAME_CHARACTERS - suffix.length)}${suffix}`;
+}

@@ -1,0 +1,119 @@
+/**
+ * One pass over one unit: observe, plan, execute. What it remembers between two passes is not the state of an import (that is
+ * in the cluster) but only what need not be asked twice: what the API server refused, and why a claim is pending.
+ */
+import type { ApiClient } from "./api-client.ts";
+import type { ClusterCache } from "./cache.ts";
+import { execute } from "./executor.ts";
+import type { Execution, ExecutorOptions } from "./executor.ts";
+import type { Log } from "./log.ts";
+import { clusterFacts, observe } from "./observe.ts";
+import { PendingEvents } from "./pending-events.ts";
+import type { Action } from "./plan/action.ts";
+import type { ClusterFacts, ControllerSettings, ObservedImport, Rejection } from "./plan/observed.ts";
+import { planImport } from "./plan/plan.ts";
+import type { WorkResult } from "./queue.ts";
+import { unitOfKey } from "./units.ts";
+import type { Unit } from "./units.ts";
+
+export interface ReconcilerOptions {
+  readonly client: ApiClient;
+  readonly cache: ClusterCache;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly identity: string;
+  readonly settings: ControllerSettings;
+  readonly progressOf: (key: string) => string | undefined;
+}
+
+interface Refused {
+  readonly rejection: Rejection;
+  readonly waitMs: number;
+  /** From then on it is asked again. */
+  readonly until: number;
+}
+
+const FIRST_REFUSED_MS = 1_000;
+/** What an administrator sees to (a quota, a right) is noticed within this time. */
+const LAST_REFUSED_MS = 30_000;
+
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+  readonly #executor: ExecutorOptions;
+  readonly #facts: ClusterFacts;
+  readonly #pending: PendingEvents;
+  readonly #refused = new Map<string, Refused>();
+
+  constructor(options: ReconcilerOptions) {
+    const { client, cache, log, now, identity, settings } = options;
+    this.#options = options;
+    this.#executor = { client, cache, log, identity, now: () => new Date(now()) };
+    this.#facts = clusterFacts(cache, settings);
+    this.#pending = new PendingEvents({ client, log, now });
+  }
+
+  /** @throws Error only for a bug of a plan */
+  async work(key: string): Promise<WorkResult> {
+    const unit = unitOfKey(key);
+    const refused = this.#refused.get(key);
+    const isEarly = refused !== undefined && refused.until > this.#options.now();
+    const told = isEarly ? refused.rejection : undefined;
+    const { actions, askAgainMs } = await this.#plan(key, unit, told);
+    const execution = await execute(actions, this.#executor, told);
+    if (execution.end === "rejected" && execution.rejection !== told) return this.#refuse(key, execution.rejection);
+    if (execution.end === "done" && told === undefined) this.#refused.delete(key);
+    return this.#resultOf(
+      key,
+      execution,
+      soonest(askAgainMs, isEarly ? refused.until - this.#options.now() : undefined),
+    );
+  }
+
+  async #plan(key: string, unit: Unit, rejected: Rejection | undefined): Promise<Planned> {
+    if (unit.of !== "import") return { actions: [], askAgainMs: undefined };
+    const { cache, now, progressOf } = this.#options;
+    const { namespace, name } = unit;
+    const look = (pending: ObservedImport["pending"]): ObservedImport => {
+      const asides = { pending, rejected, progress: progressOf(key) };
+      return observe(cache, { namespace, name, now: new Date(now()), asides, facts: this.#facts });
+    };
+    const first = look(undefined);
+    if (first.dataVolume === undefined && first.target === undefined && first.promised.length === 0) {
+      return { actions: [], askAgainMs: undefined };
+    }
+    const claim = first.prime ?? first.target;
+    if (claim === undefined) return { actions: planImport(first), askAgainMs: undefined };
+    if (this.#pending.dueIn(claim) === 0) await this.#pending.ask(claim);
+    return { actions: planImport(look(this.#pending.of(claim))), askAgainMs: this.#pending.dueIn(claim) };
+  }
+
+  /** The next pass, at once, tells; and the one after it, later, asks again. */
+  #refuse(key: string, rejection: Rejection): WorkResult {
+    const { log, now } = this.#options;
+    const waitMs = Math.min((this.#refused.get(key)?.waitMs ?? FIRST_REFUSED_MS / 2) * 2, LAST_REFUSED_MS);
+    this.#refused.set(key, { rejection, waitMs, until: now() + waitMs });
+    log.warn("the API server refused", { unit: key, ...rejection });
+    return { result: "done", againAfterMs: 0 };
+  }
+
+  #resultOf(key: string, execution: Execution, againAfterMs: number | undefined): WorkResult {
+    const { log } = this.#options;
+    if (execution.end === "done") {
+      return { result: "done", againAfterMs: soonest(againAfterMs, execution.againAfterMs) };
+    }
+    if (execution.end === "rejected") return { result: "done", againAfterMs };
+    if (execution.end === "failed") log.warn("an action failed", { unit: key, error: execution.error });
+    else log.detail("somebody else changed an object first", { unit: key });
+    return { result: "failed" };
+  }
+}
+
+interface Planned {
+  readonly actions: readonly Action[];
+  readonly askAgainMs: number | undefined;
+}
+
+function soonest(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}

@@ -1,0 +1,186 @@
+/**
+ * The controller as a whole: waits for its turn (leader.ts), fills the cache, and plans what changes until it is told to stop
+ * or loses its Lease. Everything that it remembers goes with it; the next replica starts from what is in the cluster.
+ */
+import { ApiClient } from "./api-client.ts";
+import type { CallObserver } from "./api-client.ts";
+import { CACHED_KINDS } from "./api/kinds.ts";
+import type { CachedKind } from "./api/kinds.ts";
+import { ClusterCache } from "./cache.ts";
+import type { Connection } from "./cluster.ts";
+import { serveHealth } from "./health.ts";
+import { becomeLeader, findOtherController, resign, stayLeader } from "./leader.ts";
+import type { LeaderOptions } from "./leader.ts";
+import type { Log } from "./log.ts";
+import { createMetrics } from "./metrics.ts";
+import type { ControllerSettings } from "./plan/observed.ts";
+import { Progress, progressPageOf } from "./progress.ts";
+import type { ProgressPage } from "./progress.ts";
+import { WorkQueue } from "./queue.ts";
+import type { Clock } from "./queue.ts";
+import { Reconciler } from "./reconciler.ts";
+import { reflect } from "./reflector.ts";
+import { concernedUnits, CONFIG_KEY } from "./units.ts";
+
+export interface RunOptions {
+  readonly connection: Connection;
+  readonly settings: ControllerSettings;
+  /** Of the Lease. */
+  readonly namespace: string;
+  /** Of this replica: no two have the same. */
+  readonly identity: string;
+  /** 0: a free one. */
+  readonly metricsPort: number;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Ends the controller in order. */
+  readonly signal: AbortSignal;
+  /** Told of each call of the API, before it is made; what it throws takes the call's place. */
+  readonly onCall?: CallObserver;
+  /** Told when everything is in the cache. */
+  readonly onStarted?: () => void;
+}
+
+/** `lost`: another replica may work by now, so the process has to end. */
+export type RunEnd = "stopped" | "lost";
+
+/** Units that wait for an answer of the API server at a time. */
+const CONCURRENT_UNITS = 16;
+const PROGRESS_MS = 2_000;
+
+/** @throws Error in one sentence if another installation works in this cluster */
+export async function runController(options: RunOptions): Promise<RunEnd> {
+  const { connection, metricsPort, log, clock, signal, namespace, identity } = options;
+  let queue: WorkQueue | undefined;
+  let isReady = false;
+  const cache = new ClusterCache((kind, before, after) => {
+    if (queue === undefined) return;
+    for (const key of concernedUnits(kind, before, after, cache)) queue.add(key);
+  });
+  const metrics = createMetrics({ queue: () => queue, cache });
+  const client = new ApiClient(connection, (verb, kind) => {
+    metrics.countCall(verb, kind);
+    options.onCall?.(verb, kind);
+  });
+  const health = await serveHealth({ port: metricsPort, isReady: () => isReady, metrics });
+  const sleep = sleepOf(clock, signal);
+  const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal, now: () => clock.now() };
+  try {
+    await refuseCompany(client, clock);
+    isReady = true;
+    await becomeLeader(leader);
+    metrics.setLeading(true);
+    isReady = false;
+    await refuseCompany(client, clock);
+    const working = new AbortController();
+    const reflectors = await fillCache({ ...options, client, cache, signal: working.signal });
+    queue = startQueue({ ...options, client, cache, signal: working.signal, metrics });
+    isReady = true;
+    log.info("the cache is filled", cache.sizes());
+    options.onStarted?.();
+    const end = await stayLeader(leader);
+    working.abort();
+    await Promise.all([queue.stop(), ...reflectors]);
+    if (end === "stopped") await resign(leader);
+    return end;
+  } catch (error) {
+    if (signal.aborted) return "stopped";
+    throw error;
+  } finally {
+    connection.close();
+    await health.close();
+  }
+}
+
+async function refuseCompany(client: ApiClient, clock: Clock): Promise<void> {
+  const other = await findOtherController(client, clock.now());
+  if (other === undefined) return;
+  throw new Error(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
+}
+
+type Parts = RunOptions & { readonly client: ApiClient; readonly cache: ClusterCache };
+
+/** @returns what ends with the signal, when everything has been listed once */
+async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<Promise<void>[]> {
+  const missing = new Set(Object.keys(CACHED_KINDS));
+  const reflectors: Promise<void>[] = [];
+  await new Promise<void>((resolve) => {
+    const onSynced = (kind: CachedKind): void => {
+      missing.delete(kind);
+      if (missing.size === 0) resolve();
+    };
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    const options = { client, cache, log, signal, onSynced, sleep: sleepOf(clock, signal) };
+    for (const kind of Object.keys(CACHED_KINDS) as CachedKind[]) reflectors.push(reflect(kind, options));
+  });
+  return reflectors;
+}
+
+function startQueue(parts: Parts & { readonly metrics: ReturnType<typeof createMetrics> }): WorkQueue {
+  const { client, cache, log, clock, signal, identity, settings, metrics } = parts;
+  const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue.add(key) });
+  const now = (): number => clock.now();
+  const progressOf = (key: string): string | undefined => progress.of(key);
+  const reconciler = new Reconciler({ client, cache, log, now, identity, settings, progressOf });
+  const queue = new WorkQueue({
+    work: async (key) => {
+      const result = await reconciler.work(key);
+      if (result.result === "failed") metrics.countFailure(ofKey(key));
+      return result;
+    },
+    onError: (key, error) => {
+      metrics.countFailure(ofKey(key));
+      log.error("a plan failed", { unit: key, error });
+    },
+    onWorked: (key, waitedMs, workedMs) => {
+      metrics.observePlan(ofKey(key), workedMs);
+      log.detail("planned", { unit: key, waitedMs, workedMs });
+    },
+    concurrency: CONCURRENT_UNITS,
+    clock,
+  });
+  queue.add(CONFIG_KEY);
+  for (const [kind, object] of cache.everything()) {
+    for (const key of concernedUnits(kind, undefined, object, cache)) queue.add(key);
+  }
+  void askForProgress(progress, sleepOf(clock, signal), signal);
+  return queue;
+}
+
+async function askForProgress(progress: Progress, sleep: (ms: number) => Promise<void>, signal: AbortSignal) {
+  while (!signal.aborted) {
+    await progress.askAll();
+    await sleep(PROGRESS_MS);
+  }
+}
+
+function workerPages(cache: ClusterCache): ReadonlyMap<string, ProgressPage> {
+  const pages = new Map<string, ProgressPage>();
+  for (const pod of cache.pods.all()) {
+    const page = progressPageOf(pod);
+    const [key] = page === undefined ? [] : concernedUnits("Pod", undefined, pod, cache);
+    if (page !== undefined && key !== undefined) pages.set(key, page);
+  }
+  return pages;
+}
+
+/** `import`, `profile`, `config`. */
+function ofKey(key: string): string {
+  return key.split("/", 1)[0] ?? key;
+}
+
+/** Resolves after the time, or as soon as the signal is aborted. */
+function sleepOf(clock: Clock, signal: AbortSignal): (ms: number) => Promise<void> {
+  return async (ms) => {
+    if (signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const cancel = clock.after(ms, end);
+      signal.addEventListener("abort", end);
+    });
+  };
+}

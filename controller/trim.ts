@@ -1,0 +1,62 @@
+/**
+ * What the cache keeps of an object: all that a plan may read, and nothing else. A cluster has many pods and long histories
+ * of who changed which field; the controller's memory is not to grow with either.
+ */
+import type { CachedKind } from "./api/kinds.ts";
+import type { KubeObject, ObjectMeta, Pod } from "./api/kube.ts";
+import { LABELS } from "./api/names.ts";
+
+/** Written by kubectl apply for itself: a whole second copy of the object. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** The value of LABELS.workerRole on pods that import. */
+const IMPORTER = "importer";
+
+/** @returns undefined for an object of which nothing is kept */
+export function trim(kind: CachedKind, object: KubeObject): KubeObject | undefined {
+  const metadata = trimMetadata(object.metadata);
+  if (kind === "Pod") return trimPod({ ...(object as Pod), metadata });
+  // Kinds without a spec (StorageClass) are read at their own fields; the others always have one, and nobody trips over it.
+  return { spec: {}, ...object, metadata } as KubeObject;
+}
+
+function trimMetadata(metadata: ObjectMeta): ObjectMeta {
+  const { managedFields: _, ...kept } = metadata as ObjectMeta & { readonly managedFields?: unknown };
+  if (kept.annotations?.[LAST_APPLIED] === undefined) return kept;
+  const { [LAST_APPLIED]: __, ...annotations } = kept.annotations;
+  return { ...kept, annotations };
+}
+
+/** Workers are kept whole. Of the others it counts only which claims they use, where, and until when. */
+function trimPod(pod: Pod): Pod | undefined {
+  const spec = pod.spec ?? { containers: [] };
+  if (isWorker(pod)) return { ...pod, spec: { ...spec, containers: spec.containers ?? [] } };
+  const volumes = (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim }) => {
+    return persistentVolumeClaim === undefined ? [] : [{ name, persistentVolumeClaim }];
+  });
+  if (volumes.length === 0 || hasEnded(pod)) return undefined;
+  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences } = pod.metadata;
+  return {
+    apiVersion: pod.apiVersion,
+    kind: pod.kind,
+    metadata: {
+      name,
+      ...defined({ namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences }),
+    },
+    spec: { containers: [], volumes, ...defined({ nodeName: spec.nodeName }) },
+    status: { ...defined({ phase: pod.status?.phase }) },
+  };
+}
+
+export function isWorker(pod: Pod): boolean {
+  return pod.metadata.labels?.[LABELS.workerRole] === IMPORTER;
+}
+
+export function hasEnded(pod: Pod): boolean {
+  const phase = pod.status?.phase;
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+function defined(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,133 @@
+/**
+ * What is planned as one, and which of these units the change of an object concerns. A unit is a name, never an event: whoever
+ * plans it looks at everything anew.
+ */
+import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
+import type { CachedKind } from "./api/kinds.ts";
+import type { Claim, KubeObject, OwnerReference, Pod, Volume } from "./api/kube.ts";
+import { ANNOTATIONS, CONFIG_NAME, DATA_VOLUME } from "./api/names.ts";
+import type { ClusterCache } from "./cache.ts";
+import { fillPath } from "./plan/claim-to-fill.ts";
+import { nameKey } from "./store.ts";
+
+export type Unit =
+  /** The DataVolume, or the claim, of this name. */
+  | { readonly of: "import"; readonly namespace: string; readonly name: string }
+  /** The StorageProfile of a StorageClass. */
+  | { readonly of: "profile"; readonly name: string }
+  /** CDIConfig. */
+  | { readonly of: "config" };
+
+export const CONFIG_KEY = "config";
+
+const PRIME_PREFIX = "prime-";
+
+export function importKey(namespace: string | undefined, name: string): string {
+  return `import/${nameKey(namespace, name)}`;
+}
+
+export function unitOfKey(key: string): Unit {
+  const [of, first = "", second = ""] = key.split("/");
+  if (of === "import") return { of, namespace: first, name: second };
+  return of === "profile" ? { of, name: first } : { of: "config" };
+}
+
+/** The keys of the units that have to be planned again. */
+export function concernedUnits(
+  kind: CachedKind,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+  cache: ClusterCache,
+): ReadonlySet<string> {
+  const versions = [before, after].filter((object) => object !== undefined);
+  return new Set(versions.flatMap((object) => unitsOf(kind, object, cache)));
+}
+
+function unitsOf(kind: CachedKind, object: KubeObject, cache: ClusterCache): readonly string[] {
+  const { namespace, name } = object.metadata;
+  switch (kind) {
+    case "DataVolume":
+      return [importKey(namespace, name)];
+    case "PersistentVolumeClaim":
+      return ofClaim(object as Claim, cache);
+    case "Pod":
+      return ofPod(object as Pod, cache);
+    case "PersistentVolume":
+      return ofVolume(object as Volume, cache);
+    case "VolumeImportSource":
+      return ofSource(object as VolumeImportSource, cache);
+    case "StorageClass":
+    case "StorageProfile":
+      return [`profile/${name}`, CONFIG_KEY, ...waiting(cache)];
+    case "CSIDriver":
+      return [...[...cache.storageClasses.all()].map((one) => `profile/${one.metadata.name}`), ...waiting(cache)];
+    case "CDI":
+      return [CONFIG_KEY, ...waiting(cache)];
+    case "CDIConfig":
+      return name === CONFIG_NAME ? [CONFIG_KEY, ...waiting(cache)] : [];
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** A prime belongs to its target, scratch space to its worker's claim, any other claim to its own name. */
+function ofClaim(claim: Claim, cache: ClusterCache): readonly string[] {
+  const { namespace, name } = claim.metadata;
+  const owner = controllerOf(claim);
+  if (owner?.kind === "PersistentVolumeClaim") return [importKey(namespace, owner.name)];
+  if (owner?.kind === "Pod") {
+    const pod = cache.pods.get(namespace, owner.name);
+    return pod === undefined ? [] : ofPod(pod, cache);
+  }
+  return [importKey(namespace, name), ...ofPrimeName(name, cache)];
+}
+
+function ofPod(pod: Pod, cache: ClusterCache): readonly string[] {
+  const { namespace } = pod.metadata;
+  const owner = controllerOf(pod);
+  const mounted = (pod.spec.volumes ?? []).flatMap((one) => one.persistentVolumeClaim?.claimName ?? []);
+  const names = owner?.kind === "PersistentVolumeClaim" ? [owner.name, ...mounted] : mounted;
+  return names.flatMap((name) => ofClaimName(namespace, name, cache));
+}
+
+function ofVolume(volume: Volume, cache: ClusterCache): readonly string[] {
+  const { claimRef } = volume.spec;
+  const keys = claimRef?.name === undefined ? [] : ofClaimName(claimRef.namespace, claimRef.name, cache);
+  const [namespace, name] = (volume.metadata.annotations?.[ANNOTATIONS.meantFor] ?? "").split("/");
+  const promised = namespace === undefined || name === undefined ? [] : [importKey(namespace, name)];
+  const available = volume.status?.phase === "Available" ? waiting(cache) : [];
+  return [...keys, ...promised, ...available];
+}
+
+function ofSource(source: VolumeImportSource, cache: ClusterCache): readonly string[] {
+  const { namespace, name } = source.metadata;
+  const claims = cache.claims.by("source", nameKey(namespace, name));
+  const owner = controllerOf(source);
+  const keys = claims.map(({ metadata }) => importKey(metadata.namespace, metadata.name));
+  return owner?.kind === DATA_VOLUME ? [...keys, importKey(namespace, owner.name)] : keys;
+}
+
+function ofClaimName(namespace: string | undefined, name: string, cache: ClusterCache): readonly string[] {
+  const claim = cache.claims.get(namespace, name);
+  return claim === undefined ? [importKey(namespace, name), ...ofPrimeName(name, cache)] : ofClaim(claim, cache);
+}
+
+/** A prime that is gone, or one that somebody else made under its name. */
+function ofPrimeName(name: string, cache: ClusterCache): readonly string[] {
+  if (!name.startsWith(PRIME_PREFIX)) return [];
+  const targets = cache.claims.by("uid", name.slice(PRIME_PREFIX.length));
+  return targets.map(({ metadata }) => importKey(metadata.namespace, metadata.name));
+}
+
+/** Imports that may wait for what holds for all: those that have not ended, and claims to be filled that are not bound. */
+function waiting(cache: ClusterCache): readonly string[] {
+  const dataVolumes: DataVolume[] = [...cache.dataVolumes.all()].filter(({ status }) => status?.phase !== "Succeeded");
+  const claims = [...cache.claims.all()].filter((claim) => {
+    return claim.status?.phase === "Pending" && controllerOf(claim) === undefined && fillPath(claim) !== "none";
+  });
+  return [...dataVolumes, ...claims].map(({ metadata }) => importKey(metadata.namespace, metadata.name));
+}
+
+function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
+  return metadata.ownerReferences?.find((one) => one.controller === true);
+}
