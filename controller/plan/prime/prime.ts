@@ -5,6 +5,7 @@
  * No prime is made for a target whose volume is on its way: a prime that somebody deleted after it was filled is not needed
  * any more.
  */
+import type { DataVolume } from "../../api/cdi.ts";
 import type { Claim } from "../../api/kube.ts";
 import { isControlledBy } from "../../api/ownership.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
@@ -20,8 +21,8 @@ import { primeReadiness } from "./readiness.ts";
 const REASON = "ErrCreatingPVCPrime";
 
 export function planPrime(draft: ImportDraft): void {
-  const { target, prime, source, cluster } = draft.now;
-  if (target === undefined || !isOurs(target)) return;
+  const { dataVolume, target, prime, source, cluster } = draft.now;
+  if (target === undefined || !isOurs(target, dataVolume)) return;
   if (isUnfilled(target, draft.now)) warnOfEmptyVolume(draft, target);
   if (!wantsPrime(target, draft.now)) return;
   if (prime !== undefined) {
@@ -62,9 +63,12 @@ function tellRejection(draft: ImportDraft, target: Claim, name: string): boolean
 }
 
 /** To be filled by us, and there to stay. */
-function isOurs(target: Claim): boolean {
+function isOurs(target: Claim, dataVolume: DataVolume | undefined): boolean {
   const { uid, deletionTimestamp } = target.metadata;
-  return uid !== undefined && deletionTimestamp === undefined && fillPath(target) === "populator";
+  if (uid === undefined || (deletionTimestamp ?? dataVolume?.metadata.deletionTimestamp) !== undefined) return false;
+  // Restored together with its data.
+  if (annotationsOf(target)[ANNOTATIONS.populatedFor] !== undefined) return false;
+  return fillPath(target) === "populator";
 }
 
 /** Unbound, and not about to get a filled volume. */

@@ -86,6 +86,14 @@ describe("planPrime", () => {
       "the target is being deleted",
       { target: populatedClaim({ metadata: { deletionTimestamp: "2026-09-01T12:00:00Z" } }) },
     ],
+    [
+      "its DataVolume is being deleted",
+      { dataVolume: dataVolume({ metadata: { deletionTimestamp: "2026-09-01T12:00:00Z" } }) },
+    ],
+    [
+      "it was restored with its data",
+      { target: populatedClaim({ annotations: { [ANNOTATIONS.populatedFor]: "fedora" } }) },
+    ],
     ["the target is bound", { target: populatedClaim({ status: { phase: "Bound" } }) }],
     ["the target is lost", { target: populatedClaim({ status: { phase: "Lost" } }) }],
     ["the binder is about to bind it", { target: populatedClaim({ spec: { volumeName: "pvc-1" } }) }],
