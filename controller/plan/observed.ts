@@ -32,6 +32,8 @@ export interface ObservedImport {
   readonly users: readonly Pod[];
   /** Why a claim of this import is still Pending, in the words of its newest event. */
   readonly pending: { readonly claim: string; readonly reason: string; readonly message: string } | undefined;
+  /** The newest warning about the worker while it is Pending, in the kubelet's words: it waits for a Secret, a ConfigMap, a volume. */
+  readonly workerWarning?: { readonly reason: string; readonly message: string } | undefined;
   /** What the API server refused to do for this import, while it is too early to ask again: the plan tells, and does not ask. */
   readonly rejected: Rejection | undefined;
   /** What the worker's metrics said last: `45.31%`. */

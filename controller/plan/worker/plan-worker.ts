@@ -1,0 +1,103 @@
+/**
+ * The worker of an import (contract 5): at most one pod, which writes the claim to fill, and what is known of it on that claim.
+ * It knows nothing of DataVolumes but where the worker may run; its order is in the claim's annotations, and so is its result.
+ */
+import type { Claim, Pod } from "../../api/kube.ts";
+import { ANNOTATIONS } from "../../api/names.ts";
+import { isControlledBy } from "../../api/ownership.ts";
+import { claimToFill } from "../claim-to-fill.ts";
+import { annotationsOf } from "../draft.ts";
+import type { ImportDraft } from "../draft.ts";
+import type { ObservedImport } from "../observed.ts";
+import { hasScratch } from "./ending.ts";
+import { scratchName, workerName } from "./object-name.ts";
+import { reportWorker } from "./report-worker.ts";
+import { FRESH_START, hasEndedForGood, isRetryDue } from "./retry.ts";
+import { noteState } from "./running-note.ts";
+import { stopped } from "./running-state.ts";
+import { scratchClaim } from "./scratch-claim.ts";
+import { startWorker } from "./start-worker.ts";
+import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts";
+
+/** Until the garbage collector has taken what was somebody else's. */
+const LEFTOVERS_GONE_AFTER_MS = 5000;
+
+export function planWorker(draft: ImportDraft): void {
+  const { target, worker } = draft.now;
+  const claim = claimToFill(draft.now);
+  if (claim === undefined || isLeaving(claim) || isLeaving(target)) {
+    if (worker !== undefined) removeWorker(draft, worker);
+    return;
+  }
+  // The next pass has it.
+  if (claim.metadata.uid === undefined) return;
+  // Of an earlier claim of the name: the garbage collector takes it, and then there is room for another.
+  if (worker !== undefined && !isOf(worker, claim)) return;
+  if (annotationsOf(claim)[ANNOTATIONS.podPhase] === "Succeeded") {
+    if (worker !== undefined) removeEndedWorker(draft, worker);
+    return;
+  }
+  if (hasEndedForGood(claim)) return planAfterFailure(draft, claim);
+  if (worker === undefined) return start(draft, claim);
+  if (!planScratch(draft, claim, worker)) return;
+  reportWorker(draft, claim, worker);
+}
+
+function planAfterFailure(draft: ImportDraft, claim: Claim): void {
+  const { worker } = draft.now;
+  if (!isRetryDue(draft.now, claim)) {
+    if (worker !== undefined) removeEndedWorker(draft, worker);
+    return;
+  }
+  if (worker !== undefined) return removeWorker(draft, worker);
+  draft.annotate(claim, FRESH_START);
+  start(draft, claimToFill(draft.now) ?? claim);
+}
+
+function start(draft: ImportDraft, claim: Claim): void {
+  if (isLeaving(draft.now.dataVolume) || isFilledOtherwise(draft.now)) return;
+  if (annotationsOf(claim)[ANNOTATIONS.importRequiresScratch] === "true" && draft.now.scratch !== undefined) {
+    // Of the pod before: a new pod that mounts it would keep it from going.
+    return waitForScratchName(draft, claim, draft.now.scratch);
+  }
+  startWorker(draft, claim);
+}
+
+/** The claim came with its data, or is to be bound to a volume that has it. */
+function isFilledOtherwise({ dataVolume, target }: ObservedImport): boolean {
+  const annotations = annotationsOf(target);
+  if (annotations[ANNOTATIONS.populatedFor] !== undefined) return true;
+  if (annotations[ANNOTATIONS.volumeList] !== undefined) return true;
+  if (dataVolume === undefined || target === undefined || !isControlledBy(target, dataVolume)) return false;
+  return annotations[ANNOTATIONS.createdForDataVolume] !== dataVolume.metadata.uid;
+}
+
+/**
+ * A pod that mounts scratch space waits until there is some.
+ * @returns whether the pod can go on
+ */
+function planScratch(draft: ImportDraft, claim: Claim, worker: Pod): boolean {
+  if (!hasScratch(worker) || worker.status?.phase === "Succeeded" || isLeaving(worker)) return true;
+  const { scratch, target, cluster } = draft.now;
+  if (scratch === undefined) {
+    const isPrime = target?.metadata.uid !== claim.metadata.uid;
+    draft.create(scratchClaim(claim, worker, isPrime, cluster), "scratch");
+    return true;
+  }
+  if (scratch.metadata.uid === undefined || (isControlledBy(scratch, worker) && !isLeaving(scratch))) return true;
+  // It is not this pod's to write, or cannot go while the pod mounts it.
+  removeWorker(draft, worker);
+  return false;
+}
+
+function waitForScratchName(draft: ImportDraft, claim: Claim, scratch: Claim): void {
+  draft.again(LEFTOVERS_GONE_AFTER_MS);
+  const owner = scratch.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (owner?.kind === "Pod" && owner.name === workerName(claim.metadata.name)) return;
+  const message = `PersistentVolumeClaim ${scratchName(claim.metadata.name)} exists and is not of this import`;
+  noteState(draft, claim, stopped("ErrStartingPod", message), { event: "ErrStartingPod" });
+}
+
+function isOf({ metadata: { ownerReferences = [] } }: Pod, claim: Claim): boolean {
+  return ownerReferences.some(({ uid }) => uid === claim.metadata.uid);
+}
