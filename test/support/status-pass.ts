@@ -7,7 +7,6 @@ import { ANNOTATIONS } from "../../controller/api/names.ts";
 import type { Action } from "../../controller/plan/action.ts";
 import { ImportDraft } from "../../controller/plan/draft.ts";
 import type { Problem } from "../../controller/plan/draft.ts";
-import type { ObservedImport } from "../../controller/plan/observed.ts";
 import { viewImport } from "../../controller/plan/status/import-view.ts";
 import type { ImportView } from "../../controller/plan/status/import-view.ts";
 import { planStatus } from "../../controller/plan/status/status.ts";
@@ -53,21 +52,23 @@ export interface Pass {
   /** `Warning Error: sentence`, in order. */
   readonly events: readonly string[];
   readonly actions: readonly Action[];
-  /** As it was observed, but for what the actions changed. */
-  readonly after: ObservedImport;
 }
 
 export function statusPass(
   seen: Seen = {},
   { problem, before }: { readonly problem?: Problem; readonly before?: DataVolumeStatus } = {},
 ): Pass {
-  const draft = new ImportDraft(observed({ ...seen, dataVolume: withStatus(before) }));
+  return planStatusOf({ ...seen, dataVolume: withStatus(before) }, problem);
+}
+
+export function planStatusOf(seen: Parameters<typeof observed>[0], problem?: Problem): Pass {
+  const draft = new ImportDraft(observed(seen));
   if (problem !== undefined) draft.problem(problem.reason, problem.message, problem);
   planStatus(draft);
   const events = draft.actions.flatMap((action) =>
     action.do === "event" ? [`${action.type} ${action.reason}: ${action.message}`] : [],
   );
-  return { status: draft.now.dataVolume?.status ?? {}, events, actions: draft.actions, after: draft.now };
+  return { status: draft.now.dataVolume?.status ?? {}, events, actions: draft.actions };
 }
 
 function withStatus(before: DataVolumeStatus | undefined): DataVolume {

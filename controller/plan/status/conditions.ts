@@ -32,7 +32,8 @@ function readyFinding(
   phase: DataVolumePhase,
   { bound, running }: { readonly bound: Finding; readonly running: Finding },
 ): Finding {
-  if (phase === "Succeeded") return finding("Ready", "True");
+  // Nothing is ready whose claim is gone.
+  if (phase === "Succeeded" && claim !== undefined) return finding("Ready", "True");
   if (phase === "Unknown") return finding("Ready", "Unknown");
   if (running.status === "True") return finding("Ready", "False", "TransferRunning");
   return claim === undefined ? { ...bound, type: "Ready" } : finding("Ready", "False");

@@ -17,8 +17,8 @@ export interface StatusEvent {
   readonly message: string;
 }
 
-/** Reasons of Running that are no warnings, whatever their message. */
-const ORDINARY_REASONS: readonly string[] = ["Completed", "Scratch space required"];
+/** Reasons of Running that are no warnings, whatever their message: the condition tells of them. */
+const ORDINARY_REASONS: readonly string[] = ["Completed", "Scratch space required", "WaitingForTurn"];
 
 export function eventsOf(view: ImportView, phase: DataVolumePhase, after: DataVolumeStatus): readonly StatusEvent[] {
   const { before } = view;
@@ -48,7 +48,8 @@ function phaseEvent(view: ImportView, phase: DataVolumePhase): StatusEvent | und
   }
   if (phase === "ImportScheduled") return normal(phase, `Import into ${name} scheduled`);
   // What has ended by now was never seen in progress.
-  if (phase === "ImportInProgress" && podPhase === "Running") return normal(phase, `Import into ${name} in progress`);
+  const isSeen = podPhase === "Running" && !view.isTerminal;
+  if (phase === "ImportInProgress" && isSeen) return normal(phase, `Import into ${name} in progress`);
   return undefined;
 }
 

@@ -53,11 +53,18 @@ export function viewImport(now: ObservedImport, dataVolume: DataVolume, problem:
     claimPhase: claim === undefined ? undefined : (claim.status?.phase ?? "Pending"),
     path,
     usesPopulator: path === "populator" || annotations[ANNOTATIONS.usePopulator] === "true",
-    isPrePopulated: claim !== undefined && !requiresWork(claim, dataVolume, now.cluster),
+    isPrePopulated:
+      claim !== undefined && (isAdopted(claim, dataVolume) || !requiresWork(claim, dataVolume, now.cluster)),
     isExternal: annotations[ANNOTATIONS.externalPopulation] !== undefined,
     isScheduled: filled?.status?.phase === "Bound" && hasWorker(now, path, filledAnnotations),
     isTerminal: (filledAnnotations[ANNOTATIONS.terminal] ?? annotations[ANNOTATIONS.terminal]) !== undefined,
   };
+}
+
+/** Made for another DataVolume, and given to this one when that was allowed. */
+function isAdopted(claim: Claim, { metadata: { uid } }: DataVolume): boolean {
+  const madeFor = annotationsOf(claim)[ANNOTATIONS.createdForDataVolume];
+  return madeFor !== undefined && madeFor !== uid;
 }
 
 /**

@@ -20,6 +20,7 @@ const running: Seen = { target: ownClaim({ status: { phase: "Bound" }, annotatio
 describe("Ready", () => {
   const ROWS: readonly [name: string, seen: Seen, phase: DataVolumePhase, wanted: readonly string[]][] = [
     ["no claim", {}, "Pending", ["False", "NotFound", "No PVC found"]],
+    ["done, but the claim is gone", {}, "Succeeded", ["False", "NotFound", "No PVC found"]],
     ["waiting", claimed, "PVCBound", ["False"]],
     ["importing", running, "ImportInProgress", ["False", "TransferRunning"]],
     ["done", claimed, "Succeeded", ["True"]],

@@ -102,7 +102,7 @@ const ROWS: readonly Row[] = [
   [
     "no retry helps",
     after(bound({ [podPhase]: "Pending" })),
-    failing("Error", "the image is damaged", { [terminal]: "FORMAT_CORRUPT" }),
+    failing("Error", "the image is damaged", { [terminal]: "FORMAT_CORRUPT", [podPhase]: "Running" }),
     ["Warning Error: the image is damaged"],
   ],
   [
@@ -156,8 +156,15 @@ const ROWS: readonly Row[] = [
     "the import waits for its turn",
     PENDING,
     bound(),
-    ["Normal Bound: PVC fedora Bound", "Warning TooManyImports: 2 run already"],
-    { reason: "TooManyImports", message: "2 run already", condition: "Running" },
+    ["Normal Bound: PVC fedora Bound"],
+    { reason: "WaitingForTurn", message: "at most 2 run at a time", condition: "Running" },
+  ],
+  [
+    "the worker cannot be placed",
+    PENDING,
+    bound(),
+    ["Normal Bound: PVC fedora Bound", "Warning ErrPlacement: no such key"],
+    { reason: "ErrPlacement", message: "no such key", condition: "Running" },
   ],
   [
     "it came with its data",

@@ -3,8 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ANNOTATIONS } from "../../../../controller/api/names.ts";
-import { claim, dataVolume, pod, primeOf } from "../../../support/observed-import.ts";
+import { ANNOTATIONS, GATE_CLAIM_ADOPTION } from "../../../../controller/api/names.ts";
+import { cdiConfig, claim, dataVolume, pod, primeOf } from "../../../support/observed-import.ts";
 import { ownClaim, ownPopulatedClaim, viewOf } from "../../../support/status-pass.ts";
 import type { Seen } from "../../../support/status-pass.ts";
 
@@ -63,17 +63,23 @@ describe("viewImport", () => {
     assert.equal(viewOf(populated({})).isTerminal, false);
   });
 
-  it("is pre-populated where nothing is to be done for the claim", () => {
-    assert.equal(viewOf({ target: ownClaim() }).isPrePopulated, false);
-    assert.equal(
-      viewOf({ target: ownClaim({ annotations: { [ANNOTATIONS.populatedFor]: "fedora" } }) }).isPrePopulated,
-      true,
-    );
-    assert.equal(
-      viewOf({ target: ownClaim({ annotations: { [ANNOTATIONS.populatedFor]: "debian" } }) }).isPrePopulated,
-      false,
-    );
-    assert.equal(viewOf().isPrePopulated, false);
+  const PRE_POPULATED: readonly [name: string, annotations: Readonly<Record<string, string>>, wanted: boolean][] = [
+    ["made to be filled", {}, false],
+    ["said to hold this disk", { [ANNOTATIONS.populatedFor]: "fedora" }, true],
+    ["said to hold another disk", { [ANNOTATIONS.populatedFor]: "debian" }, false],
+    ["adopted, whatever is allowed by now", { [ANNOTATIONS.createdForDataVolume]: "old-uid" }, true],
+  ];
+  for (const [name, annotations, wanted] of PRE_POPULATED) {
+    it(`${name}: ${wanted ? "nothing" : "much"} is to be done`, () => {
+      assert.equal(viewOf({ target: ownClaim({ annotations }) }).isPrePopulated, wanted);
+    });
+  }
+
+  it("a claim that says nothing of whom it was made for is adopted only where that is allowed", () => {
+    const target = claim({ owner: dataVolume() });
+    assert.equal(viewOf({ target }).isPrePopulated, false);
+    const config = cdiConfig({ featureGates: [GATE_CLAIM_ADOPTION] });
+    assert.equal(viewOf({ target, cluster: { config } }).isPrePopulated, true);
   });
 });
 

@@ -3,11 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import {
-  ANNOTATIONS,
-  GATE_CLAIM_ADOPTION,
-  GATE_HONOR_WAIT_FOR_FIRST_CONSUMER,
-} from "../../../../controller/api/names.ts";
+import { ANNOTATIONS, GATE_HONOR_WAIT_FOR_FIRST_CONSUMER } from "../../../../controller/api/names.ts";
 import type { Problem } from "../../../../controller/plan/draft.ts";
 import { phaseOf } from "../../../../controller/plan/status/phase.ts";
 import {
@@ -27,7 +23,6 @@ const { podPhase, importPodName, immediateBind, selectedNode, importFatalError }
 const BOUND = { phase: "Bound" } as const;
 const VOLUME = { volumeName: "pv-1" };
 const HONORED = { config: cdiConfig({ featureGates: [GATE_HONOR_WAIT_FOR_FIRST_CONSUMER] }) };
-const ADOPTING = { config: cdiConfig({ featureGates: [GATE_CLAIM_ADOPTION] }) };
 
 const bound = (annotations: Readonly<Record<string, string>> = {}): Seen => ({
   target: ownClaim({ annotations, status: BOUND, spec: VOLUME }),
@@ -136,10 +131,10 @@ const ROWS: readonly Row[] = [
     "Pending",
     "Pending",
   ],
-  ["an adopted claim", { target: adopted({ status: BOUND }), cluster: ADOPTING }, "Pending", "Succeeded"],
+  ["an adopted claim", { target: adopted({ status: BOUND }) }, "Pending", "Succeeded"],
   [
     "an adopted claim that waits for a consumer",
-    { target: adopted({ spec: { storageClassName: LOCAL_CLASS } }), cluster: ADOPTING },
+    { target: adopted({ spec: { storageClassName: LOCAL_CLASS } }) },
     "",
     "WaitForFirstConsumer",
   ],
@@ -150,7 +145,6 @@ const ROWS: readonly Row[] = [
         spec: { storageClassName: WAITING_CSI_CLASS },
         annotations: { [ANNOTATIONS.usePopulator]: "true" },
       }),
-      cluster: ADOPTING,
     },
     "",
     "PendingPopulation",
