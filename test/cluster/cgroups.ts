@@ -6,8 +6,8 @@ import fs from "node:fs";
 import path from "node:path";
 
 const ROOT = "/sys/fs/cgroup";
-/** In every hierarchy of version 1 that a kubelet and runc use. */
-const HIERARCHIES = ["blkio", "cpu", "cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory", "pids", "systemd"];
+/** Every hierarchy that a kubelet and runc use beside version 1, of which "unified" is one of version 2. */
+const HIERARCHIES = "blkio cpu cpuacct cpuset devices freezer hugetlb memory pids systemd unified".split(" ");
 /** Without these no kubelet starts. */
 const NEEDED = ["cpu", "cpuset", "memory", "pids"];
 

@@ -138,12 +138,14 @@ describe("test cluster", { skip }, () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     try {
       await cluster.withNamespace(async (namespace) => {
-        await cluster.expose((server.address() as AddressInfo).port, async (origin) => {
+        const { port } = server.address() as AddressInfo;
+        await cluster.expose(port, async (origin) => {
           const script = `
-            exec > /dev/termination-log; wget -q -O - http://${origin}/
-            nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT < /dev/null && echo " reached"`;
+            exec > /dev/termination-log; wget -q -O - http://${origin}/; wget -q -O - http://${cluster.hostName}:${port}/
+            wget -q -O - http://nobody.test/ 2>&1 | grep -o 'bad address'
+            nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT < /dev/null && echo reached`;
           const { message } = await runPod(namespace, "caller", { script });
-          assert.equal(message, "hello reached\n");
+          assert.equal(message, "hellohellobad address\nreached\n");
         });
         const kubeconfig = await cluster.kubeconfigFor(namespace, "default");
         await assert.rejects(cluster.kubectl(["get", "pods", "-n", namespace], { kubeconfig }), /forbidden/);

@@ -22,6 +22,8 @@ export interface Cluster {
   readonly nodes: readonly NodeFacts[];
   /** Where pods reach this machine. */
   readonly hostAddress: string;
+  /** The same, as pods' DNS knows it: `host.test`. It knows no other name. */
+  readonly hostName: string;
   /** @returns what it wrote to its standard output */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<string>;
   /** Objects, or YAML. */
@@ -76,6 +78,7 @@ export function openCluster(): Cluster {
     kubeconfig,
     nodes,
     hostAddress,
+    hostName: running.hostName,
     kubectl,
     apply: async (manifest) => {
       const items =

@@ -16,6 +16,8 @@ const TRIES = 200;
 const PAUSE_MS = 50;
 /** Where CNI and kubelets write beside the folders that they are told. */
 const LOG_LINKS = "/var/log/containers";
+const DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins";
+const SHARED_PLACES = ["/run/containerd/s", "/run/containerd", "/var/lib/cni", DEVICE_PLUGINS, "/var/lib/kubelet"];
 const CNI_RESULTS = "/var/lib/cni/results";
 const SHIM_SOCKETS = /^unix:\/\/(\/run\/containerd\/s\/[0-9a-f]+)$/;
 
@@ -31,6 +33,8 @@ export async function giveBack(state: ClusterState): Promise<void> {
   await insist("cgroups stay busy", () => tryAll(state.cgroups, removeCgroup));
   for (const [name, value] of Object.entries(state.settings)) fs.writeFileSync(path.join("/proc/sys", name), value);
   for (const socket of sockets) fs.rmSync(socket, { force: true });
+  fs.rmSync(path.join(DEVICE_PLUGINS, "kubelet.sock"), { force: true });
+  for (const place of SHARED_PLACES) removeIfEmpty(place);
   removeEntries(LOG_LINKS, (file) => leadsInto(file, state.folder));
   removeEntries(CNI_RESULTS, (file) => state.links.some((link) => path.basename(file).startsWith(`${link}-`)));
   fs.rmSync(state.folder, { recursive: true, force: true });
@@ -101,7 +105,11 @@ function removeEntries(folder: string, isOwn: (file: string) => boolean): void {
   for (const name of fs.readdirSync(folder)) {
     if (isOwn(path.join(folder, name))) fs.rmSync(path.join(folder, name));
   }
-  if (fs.readdirSync(folder).length === 0) fs.rmdirSync(folder);
+  removeIfEmpty(folder);
+}
+
+function removeIfEmpty(folder: string): void {
+  if (fs.existsSync(folder) && fs.readdirSync(folder).length === 0) fs.rmdirSync(folder);
 }
 
 function leadsInto(link: string, folder: string): boolean {

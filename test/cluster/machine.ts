@@ -17,7 +17,10 @@ import { CLUSTER_PROGRAMS, clusterProgram } from "./programs.ts";
 import type { ClusterState } from "./state.ts";
 
 export const API_ADDRESS = { ip: "10.87.0.1", port: 443 };
+export const DNS_ADDRESS = "10.87.0.10";
+/** Where pods reach this machine. */
 export const HOST_ADDRESS = "10.87.1.10";
+export const HOST_NAME = "host.test";
 export const NODE_NAMES = ["node-1", "node-2"] as const;
 const INTERFACE = "decant-hosts";
 /** A kubelet sets the first three, the CNI plugin the last. */
@@ -81,8 +84,9 @@ export function planState(folder: string, nodes: readonly NodePlan[], startedBy:
 /** Takes it, but for the bridges, which the CNI plugin makes. */
 export function takeOfMachine(state: ClusterState, nodes: readonly NodePlan[]): void {
   const ip = (...args: string[]): Buffer => execFileSync("ip", args, { stdio: ["ignore", "pipe", "pipe"] });
-  ip("link", "add", INTERFACE, "type", "dummy");
-  for (const address of [API_ADDRESS.ip, HOST_ADDRESS, ...nodes.map((node) => node.address)]) {
+  // Not every kernel has interfaces of the type "dummy", but a cluster needs bridges anyway.
+  ip("link", "add", INTERFACE, "type", "bridge");
+  for (const address of [API_ADDRESS.ip, DNS_ADDRESS, HOST_ADDRESS, ...nodes.map((node) => node.address)]) {
     ip("address", "add", `${address}/32`, "dev", INTERFACE);
   }
   ip("link", "set", INTERFACE, "up");

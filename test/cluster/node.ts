@@ -25,6 +25,7 @@ export interface NodeSurroundings {
   readonly kubeconfig: string;
   /** Who may ask the kubelet, PEM: the API server. */
   readonly kubeletClientsFile: string;
+  readonly dnsAddress: string;
   /** Holds a folder of volumes for each node. */
   readonly volumesFolder: string;
   readonly onStart: (program: StartedProcess) => void;
@@ -125,6 +126,7 @@ snapshotter = "${snapshotter}"
 runtime_type = "io.containerd.runc.v2"
 [${cri}.containerd.runtimes.runc.options]
 SystemdCgroup = false
+Root = ${quote(folder, "runc")}
 [${cri}.cni]
 bin_dir = "${CNI_PROGRAMS}"
 conf_dir = ${quote(folder, "cni")}
@@ -144,7 +146,7 @@ function cniConfiguration({ folder, bridge, podRange }: NodePlan): object {
   return { cniVersion: "0.4.0", name: bridge, plugins: [{ type: "bridge", bridge, isGateway: true, ipam }] };
 }
 
-function kubeletConfiguration(plan: NodePlan, { kubeletClientsFile }: NodeSurroundings): object {
+function kubeletConfiguration(plan: NodePlan, { kubeletClientsFile, dnsAddress }: NodeSurroundings): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
@@ -157,6 +159,8 @@ function kubeletConfiguration(plan: NodePlan, { kubeletClientsFile }: NodeSurrou
       x509: { clientCAFile: kubeletClientsFile },
     },
     authorization: { mode: "AlwaysAllow" },
+    clusterDNS: [dnsAddress],
+    clusterDomain: "cluster.local",
     containerRuntimeEndpoint: `unix://${plan.socket}`,
     cgroupDriver: "cgroupfs",
     cgroupRoot: `/${plan.cgroup}`,

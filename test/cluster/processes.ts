@@ -26,7 +26,6 @@ export interface StartOptions {
   readonly folder: string;
   /** It goes on when this process ends; else the kernel kills it then, however this process ends. */
   readonly outlives: boolean;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A program has this long to end by itself. */
@@ -41,7 +40,8 @@ export async function startProgram(name: string, options: StartOptions): Promise
   const [command, args] = options.outlives
     ? [options.command, options.args]
     : ["setpriv", ["--pdeathsig", "KILL", options.command, ...options.args]];
-  const env = { ...process.env, ...options.env };
+  // Nothing else: proxies and the like are meant for other programs.
+  const env = { PATH: process.env["PATH"], HOME: options.folder };
   try {
     const child = spawn(command, args, {
       cwd: options.folder,

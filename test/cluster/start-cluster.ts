@@ -15,7 +15,16 @@ import { SERVICE_RANGE, startControlPlane } from "./control-plane.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { giveBack } from "./give-back.ts";
 import { importImage, writeBusyboxImage } from "./images.ts";
-import { API_ADDRESS, HOST_ADDRESS, planNodes, planState, requireCluster, takeOfMachine } from "./machine.ts";
+import {
+  API_ADDRESS,
+  DNS_ADDRESS,
+  HOST_ADDRESS,
+  HOST_NAME,
+  planNodes,
+  planState,
+  requireCluster,
+  takeOfMachine,
+} from "./machine.ts";
 import { CSI_DRIVER, startContainerd, startKubelet } from "./node.ts";
 import type { NodePlan } from "./node.ts";
 import { isRunning, processFacts, startProgram } from "./processes.ts";
@@ -28,6 +37,20 @@ import type { ClusterState, RunningCluster } from "./state.ts";
 const CONTROLLER_MANAGER = "system:kube-controller-manager";
 const SCHEDULER = "system:kube-scheduler";
 const READY_MS = 120_000;
+/** It answers for one name, and that there are no others; without it, names would be looked up for many seconds. */
+const DNS_ARGS = [
+  "--keep-in-foreground",
+  "--conf-file=/dev/null",
+  "--pid-file=",
+  "--user=root",
+  "--no-resolv",
+  "--no-hosts",
+  "--bind-interfaces",
+  `--listen-address=${DNS_ADDRESS}`,
+  "--local=/#/",
+  `--host-record=${HOST_NAME},${HOST_ADDRESS}`,
+  "--log-facility=-",
+];
 
 /**
  * Returns when pods can be scheduled on both nodes. What a crash has left of another cluster goes first.
@@ -102,10 +125,12 @@ async function startAll(folder: string, nodes: readonly NodePlan[], onStart: OnS
   if (given.status === "rejected") throw given.reason;
   const controlPlane = started.value;
   await startControllers(folder, controlPlane, onStart);
+  onStart(await startProgram("dnsmasq", { command: "dnsmasq", args: DNS_ARGS, folder, outlives: true }));
   for (const node of nodes) {
     await startKubelet(node, {
       kubeconfig: controlPlane.writeKubeconfig(nodeUser(node.name)),
       kubeletClientsFile: path.join(folder, "ca.pem"),
+      dnsAddress: DNS_ADDRESS,
       volumesFolder: path.join(folder, "volumes"),
       onStart,
     });
@@ -114,7 +139,7 @@ async function startAll(folder: string, nodes: readonly NodePlan[], onStart: OnS
   await untilUsable(controlPlane, nodes);
   const { kubeconfig, kubectl, server, certificateFile } = controlPlane;
   const facts = nodes.map(({ name, address, socket, folder: place }) => ({ name, address, socket, folder: place }));
-  return { kubeconfig, kubectl, server, certificateFile, hostAddress: HOST_ADDRESS, nodes: facts };
+  return { kubeconfig, kubectl, server, certificateFile, hostAddress: HOST_ADDRESS, hostName: HOST_NAME, nodes: facts };
 }
 
 function nodeUser(name: string): string {
@@ -143,6 +168,7 @@ async function startControllers(folder: string, controlPlane: ControlPlane, onSt
     "--use-service-account-credentials",
     `--service-cluster-ip-range=${SERVICE_RANGE}`,
     "--allocate-node-cidrs=false",
+    `--flex-volume-plugin-dir=${path.join(folder, "volume-plugins")}`,
   ]);
   await start("kube-scheduler", [`--kubeconfig=${controlPlane.writeKubeconfig(SCHEDULER)}`]);
 }

@@ -42,6 +42,8 @@ export interface RunningCluster {
   readonly certificateFile: string;
   /** Of the machine, for servers that pods are to reach. */
   readonly hostAddress: string;
+  /** The same as a name that pods can look up. */
+  readonly hostName: string;
   readonly nodes: readonly NodeFacts[];
 }
 

@@ -19,6 +19,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   debootstrap: "debootstrap",
   containerd: "containerd",
   curl: "curl",
+  dnsmasq: "dnsmasq-base",
   "docker-registry": "docker-registry",
   etcd: "etcd-server",
   fallocate: "util-linux",
