@@ -65,6 +65,7 @@ export class ClusterCache {
   readonly profiles = new Store<CachedKinds["StorageProfile"], never>({});
   readonly csiDrivers = new Store<CachedKinds["CSIDriver"], never>({});
   readonly configs = new Store<CachedKinds["CDIConfig"], never>({});
+  readonly snapshotClasses = new Store<CachedKinds["VolumeSnapshotClass"], never>({});
   readonly cdis = new Store<CachedKinds["CDI"], never>({});
 
   readonly #stores = {
@@ -78,6 +79,7 @@ export class ClusterCache {
     StorageClass: this.storageClasses,
     StorageProfile: this.profiles,
     VolumeImportSource: this.sources,
+    VolumeSnapshotClass: this.snapshotClasses,
   } as unknown as Readonly<Record<CachedKind, AnyStore>>;
   readonly #deleted = new Set<string>();
   readonly #onChange: ChangeListener;

@@ -8,11 +8,12 @@ import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import type { ClusterCache } from "./cache.ts";
 import { annotationsOf } from "./plan/draft.ts";
 import type { ClusterFacts, ControllerSettings, ObservedImport } from "./plan/observed.ts";
+import { scratchName, workerName } from "./plan/worker/object-name.ts";
 import { nameKey } from "./store.ts";
-import { hasEnded, isWorker } from "./trim.ts";
+import { hasEnded } from "./trim.ts";
 
 /** What is known of an import that is no object in the cluster. */
-export type Asides = Pick<ObservedImport, "pending" | "rejected" | "progress">;
+export type Asides = Pick<ObservedImport, "pending" | "workerWarning" | "rejected" | "progress">;
 
 export interface ObserveOptions {
   readonly namespace: string;
@@ -39,7 +40,7 @@ export function observe(cache: ClusterCache, options: ObserveOptions): ObservedI
     source: sourceOf(dataVolume, target, namespace, cache),
     prime,
     worker,
-    scratch: worker === undefined ? undefined : cache.claims.by("owner", worker.metadata.uid ?? "")[0],
+    scratch: filled === undefined ? undefined : cache.claims.get(namespace, scratchName(filled.metadata.name)),
     volume: volumeOf(prime, target, cache),
     promised: cache.volumes.by("meantFor", nameKey(namespace, name)),
     users: filled === undefined ? [] : usersOf(filled, worker, cache),
@@ -62,15 +63,10 @@ function sourceOf(
   return uid === undefined ? undefined : cache.sources.get(namespace, importSourceName(uid));
 }
 
-/** The one that the claim's annotation names; while it names none, the youngest. */
+/** The one that the claim's annotation names; while it names none, the one that would be made. It may be of another claim. */
 function workerOf(claim: Claim, cache: ClusterCache): Pod | undefined {
-  const pods = cache.pods.by("owner", claim.metadata.uid ?? "").filter(isWorker);
-  const named = pods.find(({ metadata }) => metadata.name === annotationsOf(claim)[ANNOTATIONS.importPodName]);
-  return named ?? pods.sort((a, b) => (created(a) < created(b) ? 1 : -1))[0];
-}
-
-function created({ metadata }: Pod): string {
-  return metadata.creationTimestamp ?? "";
+  const name = annotationsOf(claim)[ANNOTATIONS.importPodName] ?? workerName(claim.metadata.name);
+  return cache.pods.get(claim.metadata.namespace, name);
 }
 
 function volumeOf(prime: Claim | undefined, target: Claim | undefined, cache: ClusterCache): Volume | undefined {

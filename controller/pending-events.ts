@@ -1,13 +1,13 @@
 /**
- * Why a claim is still Pending, in the words of its newest event: what the provisioner or the scheduler complains of. Events
- * of a whole cluster are too many to watch; those of one claim are asked for when it has been Pending for some seconds, and
- * then less and less often.
+ * Why a claim or a pod is still Pending, in the words of its events: what the provisioner, the scheduler or the kubelet complains
+ * of. Events of a whole cluster are too many to watch, and even those of one object cost the API server a search through its
+ * namespace; so they are asked for only when an object has been Pending for some seconds, then less and less often, and never
+ * for many at once.
  */
 import type { ApiClient } from "./api-client.ts";
 import { EVENT } from "./api/kinds.ts";
-import type { Claim, KubeObject } from "./api/kube.ts";
+import type { Claim, KubeObject, Pod } from "./api/kube.ts";
 import type { Log } from "./log.ts";
-import type { ObservedImport } from "./plan/observed.ts";
 
 export interface PendingEventsOptions {
   readonly client: Pick<ApiClient, "list">;
@@ -15,82 +15,106 @@ export interface PendingEventsOptions {
   readonly now: () => number;
 }
 
-interface Answer {
-  readonly askedAt: number;
-  readonly waitMs: number;
-  readonly pending: ObservedImport["pending"];
+/** What was said last. */
+export interface Said {
+  readonly reason: string;
+  readonly message: string;
 }
 
-/** What binds within this time needs no explanation. */
+interface Answer {
+  readonly dueAt: number;
+  readonly waitMs: number;
+  readonly newest: Said | undefined;
+  readonly newestWarning: Said | undefined;
+}
+
+/** What is done within this time needs no explanation. */
 const PATIENCE_MS = 5_000;
 const FIRST_WAIT_MS = 5_000;
 const LAST_WAIT_MS = 300_000;
 
+/** Questions: so many at once, and then one in so long. */
+const BURST = 10;
+const INTERVAL_MS = 200;
+
 export class PendingEvents {
   readonly #options: PendingEventsOptions;
-  /** By the claim's UID. */
+  /** By the object's UID. */
   readonly #answers = new Map<string, Answer>();
+  /** When the last of the questions so far is paid for. */
+  #paidUntil = 0;
 
   constructor(options: PendingEventsOptions) {
     this.#options = options;
   }
 
   /** What is known now, without asking. */
-  of(claim: Claim): ObservedImport["pending"] {
-    return claim.status?.phase === "Pending" ? this.#answers.get(claim.metadata.uid ?? "")?.pending : undefined;
+  newest(object: Claim | Pod): Said | undefined {
+    return isPending(object) ? this.#answers.get(object.metadata.uid ?? "")?.newest : undefined;
   }
 
-  /** In how many milliseconds to ask for this claim's events; undefined: never. */
-  dueIn(claim: Claim): number | undefined {
-    const { uid, creationTimestamp } = claim.metadata;
+  newestWarning(object: Claim | Pod): Said | undefined {
+    return isPending(object) ? this.#answers.get(object.metadata.uid ?? "")?.newestWarning : undefined;
+  }
+
+  /** Asks if it is time. @returns in how many milliseconds it is time again; undefined: never */
+  async refresh(object: Claim | Pod): Promise<number | undefined> {
+    const { uid, creationTimestamp, deletionTimestamp } = object.metadata;
     if (uid === undefined) return undefined;
-    if (claim.status?.phase !== "Pending" || claim.metadata.deletionTimestamp !== undefined) {
+    if (!isPending(object) || deletionTimestamp !== undefined) {
       this.#answers.delete(uid);
       return undefined;
     }
-    const before = this.#answers.get(uid);
-    const from =
-      before === undefined ? Date.parse(creationTimestamp ?? "") + PATIENCE_MS : before.askedAt + before.waitMs;
-    return Number.isFinite(from) ? Math.max(0, from - this.#options.now()) : undefined;
-  }
-
-  async ask(claim: Claim): Promise<void> {
-    const { namespace, name, uid } = claim.metadata;
-    if (uid === undefined) return;
-    const { client, log, now } = this.#options;
-    const before = this.#answers.get(uid);
-    const waitMs = before === undefined ? FIRST_WAIT_MS : Math.min(before.waitMs * 2, LAST_WAIT_MS);
-    let pending = before?.pending;
-    try {
-      const fieldSelector = `involvedObject.uid=${uid}`;
-      const { items } = await client.list(EVENT, { ...(namespace === undefined ? {} : { namespace }), fieldSelector });
-      const newest = newestOf(items);
-      pending = newest === undefined ? undefined : { claim: name, ...newest };
-    } catch (error) {
-      log.warn("cannot list the events of a claim", { namespace, name, error });
-    }
-    this.#answers.set(uid, { askedAt: now(), waitMs, pending });
+    const now = this.#options.now();
+    const dueAt = this.#answers.get(uid)?.dueAt ?? (Date.parse(creationTimestamp ?? "") || now) + PATIENCE_MS;
+    if (dueAt > now) return dueAt - now;
+    const isFree = this.#paidUntil <= now + BURST * INTERVAL_MS;
+    if (!isFree) return FIRST_WAIT_MS;
+    this.#paidUntil = Math.max(this.#paidUntil, now) + INTERVAL_MS;
+    await this.#ask(object, uid);
+    return (this.#answers.get(uid)?.dueAt ?? now) - now;
   }
 
   /** It is gone. */
   forget(uid: string): void {
     this.#answers.delete(uid);
   }
+
+  async #ask({ metadata: { namespace, name } }: KubeObject, uid: string): Promise<void> {
+    const { client, log, now } = this.#options;
+    const before = this.#answers.get(uid);
+    const waitMs = before === undefined ? FIRST_WAIT_MS : Math.min(before.waitMs * 2, LAST_WAIT_MS);
+    const answer = { waitMs, dueAt: now() + waitMs, newest: before?.newest, newestWarning: before?.newestWarning };
+    try {
+      const fieldSelector = `involvedObject.uid=${uid}`;
+      const { items } = await client.list(EVENT, { ...(namespace === undefined ? {} : { namespace }), fieldSelector });
+      const events = newestFirst(items);
+      answer.newest = events[0];
+      answer.newestWarning = events.find(({ type }) => type === "Warning");
+    } catch (error) {
+      log.warn("cannot list the events of an object", { namespace, name, error });
+    }
+    this.#answers.set(uid, answer);
+  }
+}
+
+function isPending({ status }: Claim | Pod): boolean {
+  return status?.phase === "Pending";
 }
 
 interface Event extends KubeObject {
+  readonly type?: unknown;
   readonly reason?: unknown;
   readonly message?: unknown;
   readonly lastTimestamp?: unknown;
   readonly eventTime?: unknown;
 }
 
-function newestOf(events: readonly Event[]): { readonly reason: string; readonly message: string } | undefined {
-  const told = events.flatMap(({ metadata, reason, message, lastTimestamp, eventTime }) => {
+function newestFirst(events: readonly Event[]): (Said & { readonly type: unknown })[] {
+  const told = events.flatMap(({ metadata, type, reason, message, lastTimestamp, eventTime }) => {
     if (typeof reason !== "string" || typeof message !== "string") return [];
     const time = [lastTimestamp, eventTime, metadata.creationTimestamp].find((one) => typeof one === "string");
-    return [{ reason, message, time: Date.parse(String(time)) || 0 }];
+    return [{ type, reason, message, time: Date.parse(time ?? "") || 0 }];
   });
-  const [newest] = told.sort((a, b) => b.time - a.time);
-  return newest === undefined ? undefined : { reason: newest.reason, message: newest.message };
+  return told.sort((a, b) => b.time - a.time);
 }

@@ -11,6 +11,8 @@ import { clusterFacts, observe } from "./observe.ts";
 import { PendingEvents } from "./pending-events.ts";
 import type { Action } from "./plan/action.ts";
 import type { ClusterFacts, ControllerSettings, ObservedImport, Rejection } from "./plan/observed.ts";
+import { planConfig } from "./plan/cluster/config.ts";
+import { planProfile } from "./plan/cluster/profile.ts";
 import { planImport } from "./plan/plan.ts";
 import type { WorkResult } from "./queue.ts";
 import { unitOfKey } from "./units.ts";
@@ -52,6 +54,11 @@ export class Reconciler {
     this.#pending = new PendingEvents({ client, log, now });
   }
 
+  /** An object is gone, and so is the interest in why it was pending. */
+  forget(uid: string): void {
+    this.#pending.forget(uid);
+  }
+
   /** @throws Error only for a bug of a plan */
   async work(key: string): Promise<WorkResult> {
     const unit = unitOfKey(key);
@@ -70,21 +77,38 @@ export class Reconciler {
   }
 
   async #plan(key: string, unit: Unit, rejected: Rejection | undefined): Promise<Planned> {
-    if (unit.of !== "import") return { actions: [], askAgainMs: undefined };
+    if (unit.of === "config") return { actions: planConfig(this.#facts), askAgainMs: undefined };
+    if (unit.of === "profile") return { actions: this.#planProfile(unit.name), askAgainMs: undefined };
     const { cache, now, progressOf } = this.#options;
     const { namespace, name } = unit;
-    const look = (pending: ObservedImport["pending"]): ObservedImport => {
-      const asides = { pending, rejected, progress: progressOf(key) };
+    const look = (told: Pick<ObservedImport, "pending" | "workerWarning">): ObservedImport => {
+      const asides = { ...told, rejected, progress: progressOf(key) };
       return observe(cache, { namespace, name, now: new Date(now()), asides, facts: this.#facts });
     };
-    const first = look(undefined);
-    if (first.dataVolume === undefined && first.target === undefined && first.promised.length === 0) {
+    const first = look({ pending: undefined });
+    const { dataVolume, target, prime, worker, promised } = first;
+    if (dataVolume === undefined && target === undefined && promised.length === 0) {
       return { actions: [], askAgainMs: undefined };
     }
-    const claim = first.prime ?? first.target;
+    const claim = prime ?? target;
     if (claim === undefined) return { actions: planImport(first), askAgainMs: undefined };
-    if (this.#pending.dueIn(claim) === 0) await this.#pending.ask(claim);
-    return { actions: planImport(look(this.#pending.of(claim))), askAgainMs: this.#pending.dueIn(claim) };
+    const claimDue = await this.#pending.refresh(claim);
+    const workerDue = worker === undefined ? undefined : await this.#pending.refresh(worker);
+    const said = this.#pending.newest(claim);
+    const pending = said === undefined ? undefined : { claim: claim.metadata.name, ...said };
+    const workerWarning = worker === undefined ? undefined : this.#pending.newestWarning(worker);
+    return { actions: planImport(look({ pending, workerWarning })), askAgainMs: soonest(claimDue, workerDue) };
+  }
+
+  #planProfile(name: string): readonly Action[] {
+    const { cache, now } = this.#options;
+    return planProfile({
+      now: new Date(now()),
+      storageClass: cache.storageClasses.get(undefined, name),
+      profile: cache.profiles.get(undefined, name),
+      volumes: cache.volumes.all(),
+      snapshotClasses: [...cache.snapshotClasses.all()],
+    });
   }
 
   /** The next pass, at once, tells; and the one after it, later, asks again. */

@@ -9,10 +9,12 @@ import type { CachedKind } from "./api/kinds.ts";
 import { ClusterCache } from "./cache.ts";
 import type { Connection } from "./cluster.ts";
 import { serveHealth } from "./health.ts";
+import { installCrds } from "./install-crds.ts";
 import { becomeLeader, findOtherController, resign, stayLeader } from "./leader.ts";
 import type { LeaderOptions } from "./leader.ts";
 import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
 import type { ControllerSettings } from "./plan/observed.ts";
 import { Progress, progressPageOf } from "./progress.ts";
 import type { ProgressPage } from "./progress.ts";
@@ -52,9 +54,11 @@ const PROGRESS_MS = 2_000;
 export async function runController(options: RunOptions): Promise<RunEnd> {
   const { connection, metricsPort, log, clock, signal, namespace, identity } = options;
   let queue: WorkQueue | undefined;
+  let reconciler: Reconciler | undefined;
   let isReady = false;
   const cache = new ClusterCache((kind, before, after) => {
     if (queue === undefined) return;
+    if (after === undefined) reconciler?.forget(before?.metadata.uid ?? "");
     for (const key of concernedUnits(kind, before, after, cache)) queue.add(key);
   });
   const metrics = createMetrics({ queue: () => queue, cache });
@@ -72,9 +76,14 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     metrics.setLeading(true);
     isReady = false;
     await refuseCompany(client, clock);
+    await installCrds({ client, cache, log, identity, sleep, signal, now: () => new Date(clock.now()) });
     const working = new AbortController();
-    const reflectors = await fillCache({ ...options, client, cache, signal: working.signal });
-    queue = startQueue({ ...options, client, cache, signal: working.signal, metrics });
+    const reflectors = await fillCache({ ...options, client, cache, metrics, signal: working.signal });
+    const parts = { ...options, client, cache, signal: working.signal, metrics };
+    const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key) });
+    reconciler = createReconciler(parts, progress);
+    queue = startQueue(parts, reconciler);
+    void askForProgress(progress, sleepOf(clock, working.signal), working.signal);
     isReady = true;
     log.info("the cache is filled", cache.sizes());
     options.onStarted?.();
@@ -98,7 +107,7 @@ async function refuseCompany(client: ApiClient, clock: Clock): Promise<void> {
   throw new Error(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
 }
 
-type Parts = RunOptions & { readonly client: ApiClient; readonly cache: ClusterCache };
+type Parts = RunOptions & { readonly client: ApiClient; readonly cache: ClusterCache; readonly metrics: Metrics };
 
 /** @returns what ends with the signal, when everything has been listed once */
 async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<Promise<void>[]> {
@@ -116,12 +125,12 @@ async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<
   return reflectors;
 }
 
-function startQueue(parts: Parts & { readonly metrics: ReturnType<typeof createMetrics> }): WorkQueue {
-  const { client, cache, log, clock, signal, identity, settings, metrics } = parts;
-  const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue.add(key) });
-  const now = (): number => clock.now();
+function createReconciler({ client, cache, log, clock, identity, settings }: Parts, progress: Progress): Reconciler {
   const progressOf = (key: string): string | undefined => progress.of(key);
-  const reconciler = new Reconciler({ client, cache, log, now, identity, settings, progressOf });
+  return new Reconciler({ client, cache, log, identity, settings, progressOf, now: () => clock.now() });
+}
+
+function startQueue({ cache, log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
   const queue = new WorkQueue({
     work: async (key) => {
       const result = await reconciler.work(key);
@@ -143,7 +152,6 @@ function startQueue(parts: Parts & { readonly metrics: ReturnType<typeof createM
   for (const [kind, object] of cache.everything()) {
     for (const key of concernedUnits(kind, undefined, object, cache)) queue.add(key);
   }
-  void askForProgress(progress, sleepOf(clock, signal), signal);
   return queue;
 }
 

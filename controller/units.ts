@@ -20,10 +20,15 @@ export type Unit =
 
 export const CONFIG_KEY = "config";
 
+const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const PRIME_PREFIX = "prime-";
 
 export function importKey(namespace: string | undefined, name: string): string {
   return `import/${nameKey(namespace, name)}`;
+}
+
+function profileKey(storageClass: string): string {
+  return `profile/${storageClass}`;
 }
 
 export function unitOfKey(key: string): Unit {
@@ -58,9 +63,11 @@ function unitsOf(kind: CachedKind, object: KubeObject, cache: ClusterCache): rea
       return ofSource(object as VolumeImportSource, cache);
     case "StorageClass":
     case "StorageProfile":
-      return [`profile/${name}`, CONFIG_KEY, ...waiting(cache)];
+      return [profileKey(name), CONFIG_KEY, ...waiting(cache)];
     case "CSIDriver":
-      return [...[...cache.storageClasses.all()].map((one) => `profile/${one.metadata.name}`), ...waiting(cache)];
+      return [...allProfiles(cache), ...waiting(cache)];
+    case "VolumeSnapshotClass":
+      return allProfiles(cache);
     case "CDI":
       return [CONFIG_KEY, ...waiting(cache)];
     case "CDIConfig":
@@ -96,7 +103,17 @@ function ofVolume(volume: Volume, cache: ClusterCache): readonly string[] {
   const [namespace, name] = (volume.metadata.annotations?.[ANNOTATIONS.meantFor] ?? "").split("/");
   const promised = namespace === undefined || name === undefined ? [] : [importKey(namespace, name)];
   const available = volume.status?.phase === "Available" ? waiting(cache) : [];
-  return [...keys, ...promised, ...available];
+  return [...keys, ...promised, ...available, ...ofVolumeClass(volume, cache)];
+}
+
+/** What a class without a provisioner offers is what its volumes are. */
+function ofVolumeClass({ spec: { storageClassName = "" } }: Volume, cache: ClusterCache): readonly string[] {
+  const storageClass = cache.storageClasses.get(undefined, storageClassName);
+  return storageClass?.provisioner === NO_PROVISIONER ? [profileKey(storageClassName)] : [];
+}
+
+function allProfiles(cache: ClusterCache): readonly string[] {
+  return [...cache.storageClasses.all()].map(({ metadata }) => profileKey(metadata.name));
 }
 
 function ofSource(source: VolumeImportSource, cache: ClusterCache): readonly string[] {

@@ -3,6 +3,7 @@
  */
 import type { Cdi, CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "./cdi.ts";
 import type { Claim, CsiDriver, KubeObject, Pod, StorageClass, Volume } from "./kube.ts";
+import type { SnapshotClass } from "../plan/cluster/profile.ts";
 import { API_VERSION } from "./names.ts";
 
 /** Kinds of which the controller keeps every object in memory. */
@@ -17,6 +18,8 @@ export interface CachedKinds {
   readonly StorageClass: StorageClass;
   readonly StorageProfile: StorageProfile;
   readonly VolumeImportSource: VolumeImportSource;
+  /** Not there in every cluster. */
+  readonly VolumeSnapshotClass: SnapshotClass;
 }
 
 export type CachedKind = keyof CachedKinds;
@@ -44,6 +47,7 @@ export const CACHED_KINDS: Readonly<Record<CachedKind, Kind>> = {
   StorageClass: kind("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
   StorageProfile: kind(API_VERSION, "StorageProfile", "storageprofiles", false),
   VolumeImportSource: kind(API_VERSION, "VolumeImportSource", "volumeimportsources"),
+  VolumeSnapshotClass: kind("snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", "volumesnapshotclasses", false),
 };
 
 export const EVENT = kind("v1", "Event", "events");

@@ -1,0 +1,50 @@
+/**
+ * Makes the CRDs that are missing before anything else is asked of the API server, as ensure-crds.ts decides, and waits until
+ * they are served.
+ */
+import type { ApiClient } from "./api-client.ts";
+import { ApiError } from "./api-error.ts";
+import { CUSTOM_RESOURCE_DEFINITION } from "./api/kinds.ts";
+import { allCrds } from "./crds/all-crds.ts";
+import { ensureCrds } from "./ensure-crds.ts";
+import type { ObservedCrd } from "./ensure-crds.ts";
+import { execute } from "./executor.ts";
+import type { ExecutorOptions } from "./executor.ts";
+
+export interface InstallOptions extends ExecutorOptions {
+  readonly client: ApiClient;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+const POLL_MS = 250;
+
+/** @throws Error in one sentence if they belong to another installation, or the API server refuses them */
+export async function installCrds(options: InstallOptions): Promise<void> {
+  const { client, log, sleep, signal } = options;
+  const wanted = allCrds();
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await Promise.all(wanted.map(async ({ metadata }) => await find(client, metadata.name)));
+    const decision = ensureCrds(
+      wanted,
+      found.filter((crd) => crd !== undefined),
+    );
+    if (decision.kind === "refused") throw new Error(decision.sentence);
+    if (decision.isReady) return;
+    if (decision.actions.length > 0) log.info("CRDs are brought up to date", { count: decision.actions.length });
+    const execution = await execute(decision.actions, options);
+    if (execution.end === "rejected") throw new Error(`the API server refuses a CRD: ${execution.rejection.message}`);
+    if (execution.end === "failed") throw execution.error;
+    await sleep(POLL_MS);
+  }
+}
+
+async function find(client: ApiClient, name: string): Promise<ObservedCrd | undefined> {
+  try {
+    return await client.get(CUSTOM_RESOURCE_DEFINITION, name);
+  } catch (error) {
+    if (error instanceof ApiError && error.isNotFound) return undefined;
+    throw error;
+  }
+}
