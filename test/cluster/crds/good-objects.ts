@@ -1,0 +1,81 @@
+/**
+ * One good object of each kind, and the API server that takes them.
+ */
+import { allCrds } from "../../../controller/crds/all-crds.ts";
+import type { Api } from "../api.ts";
+
+export interface Sample {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly spec: object;
+  readonly status?: object;
+}
+
+const source = { http: { url: "https://images.example.org/fedora.qcow2", secretRef: "images" } };
+const storage = { resources: { requests: { storage: "1Gi" } } };
+const registry = { url: "docker://registry.example.org/fedora:41" };
+
+const SPECS: Readonly<Record<string, object>> = {
+  DataVolume: { source, storage },
+  VolumeImportSource: { source },
+  VolumeUploadSource: { contentType: "kubevirt" },
+  VolumeCloneSource: { source: { kind: "PersistentVolumeClaim", name: "fedora" } },
+  StorageProfile: {},
+  DataSource: { source: { pvc: { namespace: "golden", name: "fedora" } } },
+  DataImportCron: {
+    schedule: "0 */12 * * *",
+    managedDataSource: "fedora",
+    template: { metadata: { labels: { os: "fedora" } }, spec: { source: { registry }, storage } },
+  },
+  CDIConfig: {},
+  CDI: {},
+  ObjectTransfer: {
+    source: { kind: "DataVolume", namespace: "images", name: "fedora" },
+    target: { namespace: "golden" },
+  },
+};
+
+export function goodObject(kind: string): Sample {
+  const spec = SPECS[kind];
+  if (spec === undefined) throw new Error(`there is no sample of a ${kind}`);
+  return { apiVersion: "cdi.kubevirt.io/v1beta1", kind, metadata: { name: "sample" }, spec };
+}
+
+/** With a JSON merge patch: null removes. */
+export function changed<T>(object: T, patch: unknown): T {
+  if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch as T;
+  const before = object !== null && typeof object === "object" && !Array.isArray(object) ? object : {};
+  const result: Record<string, unknown> = { ...before };
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = changed(result[key], value);
+  }
+  return result as T;
+}
+
+/** Where objects of a kind are; in the namespace `default` if they are in one. */
+export function folderOf(kind: string, version = "v1beta1"): string {
+  const crd = allCrds().find(({ spec }) => spec.names.kind === kind);
+  if (crd === undefined) throw new Error(`there is no CRD of ${kind}`);
+  const namespace = crd.spec.scope === "Namespaced" ? "/namespaces/default" : "";
+  return `/apis/cdi.kubevirt.io/${version}${namespace}/${crd.spec.names.plural}`;
+}
+
+/** Makes them, as the controller would, and waits until they are served. */
+export async function createCrds(api: Api): Promise<void> {
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  for (const crd of allCrds()) await api.request("POST", path, crd);
+  for (const { metadata, spec } of allCrds()) {
+    await api.until<Served>(`${path}/${metadata.name}`, (crd) => {
+      return crd?.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True") === true;
+    });
+    // Established is said a moment before it is so.
+    const folder = folderOf(spec.names.kind);
+    await api.until(folder, (list) => list !== undefined);
+  }
+}
+
+interface Served {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
