@@ -91,10 +91,7 @@ function overridden(defaults: StringMap, asked: Readonly<Record<string, unknown>
 }
 
 /** An entry for every class, so that readers need no rules. */
-function overheads(
-  { filesystemOverhead }: CdiConfigSpec,
-  names: readonly string[],
-): ConfigStatus["filesystemOverhead"] {
+function overheads({ filesystemOverhead }: CdiConfigSpec, names: readonly string[]): FilesystemOverhead {
   const global = share(filesystemOverhead?.global) ?? DEFAULT_OVERHEAD;
   const asked = filesystemOverhead?.storageClass ?? {};
   const entries = names.map((name) => [name, (Object.hasOwn(asked, name) ? share(asked[name]) : undefined) ?? global]);
