@@ -107,9 +107,10 @@ function messageOf(text: string): string {
   }
 }
 
+/** What it has become first; what was asked for is known to the test. */
 function show(object: unknown): string {
   if (object === undefined) return "not there";
-  const { metadata, ...rest } = object as { readonly metadata?: Readonly<Record<string, unknown>> };
+  const { metadata, status, spec } = object as Readonly<Record<string, Readonly<Record<string, unknown>> | undefined>>;
   const { managedFields: _, ...shown } = metadata ?? {};
-  return JSON.stringify({ metadata: shown, ...rest }, undefined, 1).slice(0, SHOWN);
+  return JSON.stringify({ status, metadata: shown, spec }, undefined, 1).slice(0, SHOWN);
 }

@@ -38,7 +38,11 @@ export function makeCgroup(folder: string): void {
       .readFileSync(path.join(folder, "..", "cgroup.controllers"), "utf8")
       .trim()
       .split(" ");
-    fs.writeFileSync(path.join(ROOT, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
+    try {
+      fs.writeFileSync(path.join(ROOT, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
+    } catch (cause) {
+      throw new Error(`a cluster needs ${ROOT} to be no process's own cgroup, as in most containers it is`, { cause });
+    }
     return;
   }
   // In version 1 a new cpuset has no processors and no memory, and takes no process.

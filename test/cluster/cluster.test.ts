@@ -8,13 +8,18 @@ import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { DECANT_IMAGE } from "../support/decant-tarball.ts";
+import { pushImage, withDockerRegistry } from "../support/docker-registry.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { requireTools } from "../support/tools.ts";
 import { openCluster, requireRunningCluster } from "./cluster.ts";
 import type { Cluster } from "./cluster.ts";
+import { buildBusyboxImage } from "./images.ts";
 import { claim, restrictedPod } from "./objects.ts";
 import type { ClaimObject, ClaimOptions, PodObject, PodOptions, VolumeObject } from "./objects.ts";
 import { CSI_IMMEDIATE, CSI_WAIT, LOCAL_PATH } from "./storage.ts";
 
-const skip = requireRunningCluster();
+const skip = requireRunningCluster() || requireTools("docker-registry", "buildah", "debootstrap");
 const MiB = 1024 * 1024;
 const OTHER_KIND = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "nobody-knows-it" };
 
@@ -153,5 +158,31 @@ describe("test cluster", { skip }, () => {
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+
+  it("pulls images from a registry of this machine", async () => {
+    await withTemporaryFolder(async (folder) => {
+      await withDockerRegistry(folder, {}, async ({ host }) => {
+        await pushImage(host, "guests/tools", "v1", buildBusyboxImage());
+        const port = Number(host.split(":")[1]);
+        cluster.trustRegistry(port);
+        await cluster.expose(port, async (origin) => {
+          await cluster.withNamespace(async (namespace) => {
+            const script = "echo pulled > /dev/termination-log";
+            const { message } = await runPod(namespace, "guest", { script, image: `${origin}/guests/tools:v1` });
+            assert.equal(message, "pulled\n");
+          });
+        });
+      });
+    });
+  });
+
+  it("runs decant's own image", async () => {
+    await cluster.loadDecantImage();
+    await cluster.withNamespace(async (namespace) => {
+      const script = "decant --version > /dev/termination-log";
+      const { message } = await runPod(namespace, "worker", { script, image: DECANT_IMAGE, pullPolicy: "Never" });
+      assert.match(message, /^decant \d/);
+    });
   });
 });

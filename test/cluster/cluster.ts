@@ -155,7 +155,9 @@ function trustRegistry(nodes: readonly NodeFacts[], host: string): void {
   for (const { folder } of nodes) {
     const place = path.join(folder, "registries", host);
     fs.mkdirSync(place, { recursive: true });
-    fs.writeFileSync(path.join(place, "hosts.toml"), `server = "http://${host}"\n`);
+    // containerd 1.6 takes a server without hosts for one with TLS.
+    const hosts = `server = "http://${host}"\n[host."http://${host}"]\ncapabilities = ["pull", "resolve"]\n`;
+    fs.writeFileSync(path.join(place, "hosts.toml"), hosts);
   }
 }
 

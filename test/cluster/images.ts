@@ -6,6 +6,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { buildImage, buildLayer, symbolicLink, writeLayout } from "../support/build-image.ts";
+import type { BuiltImage } from "../support/build-image.ts";
 import type { TarEntry } from "../support/build-tar.ts";
 import type { NodeFacts } from "./state.ts";
 
@@ -17,7 +18,7 @@ const MORE_COMMANDS = ["blockdev", "cp", "grep", "nc", "od", "sleep", "stat", "s
 const IMPORT_TIMEOUT_MS = 5 * 60 * 1000;
 
 /** Debian's busybox-static, with the commands that tests and provisioners use. */
-export async function writeBusyboxImage(folder: string): Promise<string> {
+export function buildBusyboxImage(): BuiltImage {
   const layer = buildLayer([
     directory("bin/", 0o755),
     directory("tmp/", 0o1777),
@@ -26,9 +27,14 @@ export async function writeBusyboxImage(folder: string): Promise<string> {
   ]);
   const config = { Entrypoint: DO_NOTHING, Env: ["PATH=/bin"] };
   const architecture = process.arch === "arm64" ? "arm64" : "amd64";
-  const image = buildImage([layer], { architecture, config: { config } });
+  return buildImage([layer], { architecture, config: { config } });
+}
+
+/** The same as a tarball for `importImage`. */
+export async function writeBusyboxImage(folder: string): Promise<string> {
   const layout = path.join(folder, "busybox");
-  writeLayout(layout, [{ image, fields: { annotations: { "io.containerd.image.name": BUSYBOX_IMAGE } } }]);
+  const fields = { annotations: { "io.containerd.image.name": BUSYBOX_IMAGE } };
+  writeLayout(layout, [{ image: buildBusyboxImage(), fields }]);
   const tarball = path.join(folder, "busybox.tar");
   await promisify(execFile)("tar", ["-cf", tarball, "-C", layout, "."]);
   return tarball;

@@ -120,6 +120,8 @@ restrict_oom_score_adj = true
 # Block volumes belong to the pod's user, or no importer could write to one.
 device_ownership_from_security_context = true
 netns_mounts_under_state_dir = true
+# A profile would stay in the kernel.
+disable_apparmor = true
 [${cri}.containerd]
 snapshotter = "${snapshotter}"
 [${cri}.containerd.runtimes.runc]
@@ -166,6 +168,8 @@ function kubeletConfiguration(plan: NodePlan, { kubeletClientsFile, dnsAddress }
     cgroupRoot: `/${plan.cgroup}`,
     failCgroupV1: false,
     failSwapOn: false,
+    // Rules that stay, against traffic that nobody sends here.
+    makeIPTablesUtilChains: false,
     podLogsDir: path.join(plan.folder, "logs"),
     volumePluginDir: path.join(plan.folder, "volume-plugins"),
     // The machine may be nearly full, and images come from nowhere else again.

@@ -63,6 +63,10 @@ export interface PodOptions {
   readonly devices?: Readonly<Record<string, string>>;
   /** Default: the scheduler chooses. */
   readonly node?: string;
+  /** Default: a busybox that the nodes have. */
+  readonly image?: string;
+  /** Default: Always, for another image than that. */
+  readonly pullPolicy?: "Always" | "IfNotPresent" | "Never";
 }
 
 /** A busybox as the Pod Security Standard "restricted" wants pods, with qemu's user; it runs once. */
@@ -88,8 +92,8 @@ export function restrictedPod(namespace: string, name: string, options: PodOptio
       containers: [
         {
           name: "main",
-          image: BUSYBOX_IMAGE,
-          imagePullPolicy: "Never",
+          image: options.image ?? BUSYBOX_IMAGE,
+          imagePullPolicy: options.pullPolicy ?? (options.image === undefined ? "Never" : "Always"),
           command: ["/bin/sh", "-ec", options.script],
           securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
           volumeMounts: folders.map(([mountPath, claimName]) => ({ name: claimName, mountPath })),
