@@ -22,7 +22,7 @@ import { WorkQueue } from "./queue.ts";
 import type { Clock } from "./queue.ts";
 import { Reconciler } from "./reconciler.ts";
 import { reflect } from "./reflector.ts";
-import { concernedUnits, CONFIG_KEY } from "./units.ts";
+import { concernedUnits, CONFIG_KEY, unitOfKey } from "./units.ts";
 
 export interface RunOptions {
   readonly connection: Connection;
@@ -82,7 +82,9 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     const parts = { ...options, client, cache, signal: working.signal, metrics };
     const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key) });
     reconciler = createReconciler(parts, progress);
+    await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);
+    for (const key of allUnits(cache)) queue.add(key);
     void askForProgress(progress, sleepOf(clock, working.signal), working.signal);
     isReady = true;
     log.info("the cache is filled", cache.sizes());
@@ -130,7 +132,7 @@ function createReconciler({ client, cache, log, clock, identity, settings }: Par
   return new Reconciler({ client, cache, log, identity, settings, progressOf, now: () => clock.now() });
 }
 
-function startQueue({ cache, log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
+function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
   const queue = new WorkQueue({
     work: async (key) => {
       const result = await reconciler.work(key);
@@ -148,10 +150,6 @@ function startQueue({ cache, log, clock, metrics }: Parts, reconciler: Reconcile
     concurrency: CONCURRENT_UNITS,
     clock,
   });
-  queue.add(CONFIG_KEY);
-  for (const [kind, object] of cache.everything()) {
-    for (const key of concernedUnits(kind, undefined, object, cache)) queue.add(key);
-  }
   return queue;
 }
 
@@ -160,6 +158,28 @@ async function askForProgress(progress: Progress, sleep: (ms: number) => Promise
     await progress.askAll();
     await sleep(PROGRESS_MS);
   }
+}
+
+/** What imports read: before the first of them, so that none complains that it is not there yet. */
+async function planCluster(reconciler: Reconciler, { cache, log }: Parts): Promise<void> {
+  for (const key of allUnits(cache)) {
+    if (unitOfKey(key).of === "import") continue;
+    try {
+      await reconciler.work(key);
+      // The API server takes no status with a new object.
+      await reconciler.work(key);
+    } catch (error) {
+      log.error("a plan failed", { unit: key, error });
+    }
+  }
+}
+
+function allUnits(cache: ClusterCache): ReadonlySet<string> {
+  const keys = new Set([CONFIG_KEY]);
+  for (const [kind, object] of cache.everything()) {
+    for (const key of concernedUnits(kind, undefined, object, cache)) keys.add(key);
+  }
+  return keys;
 }
 
 function workerPages(cache: ClusterCache): ReadonlyMap<string, ProgressPage> {

@@ -1,0 +1,163 @@
+/**
+ * The rest of a cluster around a FakeApiServer, as far as an import needs it: the binder, a provisioner, the garbage collector,
+ * and a kubelet on which workers end as a script says. After every change each of them looks at everything, so the order of
+ * events is always the same.
+ *
+ * It also keeps the books of what must never be lost: which volumes hold a disk, and which of these were destroyed.
+ */
+import type { KubeObject, OwnerReference } from "../../controller/api/kube.ts";
+import type { FakeApiServer, Stored } from "./fake-api-server.ts";
+
+export interface FakeNodesOptions {
+  /** The termination message and exit code of the next run of a worker; undefined: it goes on running. */
+  readonly endOf?: (pod: Stored) => { readonly exitCode: number; readonly message: string } | undefined;
+}
+
+const GOOD_END = { exitCode: 0, message: JSON.stringify({ preallocationApplied: false, message: "Import Complete" }) };
+const NODE = "node-1";
+
+export class FakeNodes {
+  /** Names of volumes that hold a whole disk. */
+  readonly filled = new Set<string>();
+  /** Those of them that were destroyed, with the claim that they were of. */
+  readonly destroyed: string[] = [];
+  readonly #server: FakeApiServer;
+  readonly #endOf: NonNullable<FakeNodesOptions["endOf"]>;
+  #isDue = false;
+
+  constructor(server: FakeApiServer, { endOf = () => GOOD_END }: FakeNodesOptions = {}) {
+    this.#server = server;
+    this.#endOf = endOf;
+    server.onChange = () => this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      for (const crd of this.#server.all("CustomResourceDefinition")) this.#serveKind(crd);
+      this.#collectGarbage();
+      for (const volume of this.#server.all("PersistentVolume")) this.#releaseVolume(volume);
+      for (const claim of this.#server.all("PersistentVolumeClaim")) this.#bindClaim(claim);
+      for (const pod of this.#server.all("Pod")) this.#runPod(pod);
+    });
+  }
+
+  #serveKind(crd: Stored): void {
+    if (crd["status"] !== undefined) return;
+    this.#server.update(crd, { status: { conditions: [{ type: "Established", status: "True" }] } });
+  }
+
+  #collectGarbage(): void {
+    const objects = ["Pod", "PersistentVolumeClaim", "VolumeImportSource", "DataVolume"].flatMap((kind) => {
+      return this.#server.all(kind);
+    });
+    const uids = new Set(objects.map(({ metadata }) => metadata.uid));
+    for (const object of objects) {
+      const owners: readonly OwnerReference[] = object.metadata.ownerReferences ?? [];
+      const isOrphan = owners.length > 0 && owners.every(({ uid }) => !uids.has(uid));
+      if (isOrphan && object.metadata.deletionTimestamp === undefined) this.#server.delete(object);
+    }
+  }
+
+  /** A volume whose claim is gone is released, and with the policy Delete destroyed. */
+  #releaseVolume(volume: Stored): void {
+    const { claimRef, persistentVolumeReclaimPolicy: policy } = volume["spec"] as Spec;
+    if (claimRef === undefined) return;
+    const claim = this.#server.find("PersistentVolumeClaim", claimRef.name ?? "", claimRef.namespace);
+    if (claim !== undefined && claim.metadata.uid === claimRef.uid) return;
+    const { name } = volume.metadata;
+    if (policy === "Delete") {
+      if (this.filled.delete(name)) this.destroyed.push(`${name} of ${claimRef.name}`);
+      this.#server.delete(volume);
+    } else if (volume["status"]?.phase !== "Released") this.#server.update(volume, { status: { phase: "Released" } });
+  }
+
+  #bindClaim(claim: Stored): void {
+    const { namespace, name, uid } = claim.metadata;
+    const spec = claim["spec"] as Spec;
+    if (spec.volumeName !== undefined) {
+      const volume = this.#server.find("PersistentVolume", spec.volumeName);
+      const isIts = (volume?.["spec"] as Spec | undefined)?.claimRef?.uid === uid;
+      if (!isIts && claim["status"].phase === "Bound") this.#server.update(claim, { status: { phase: "Lost" } });
+      return;
+    }
+    const reserved = this.#server.all("PersistentVolume").find((one) => {
+      const { claimRef } = one["spec"] as Spec;
+      return claimRef?.uid === uid && claimRef?.name === name && claimRef?.namespace === namespace;
+    });
+    const volume = reserved ?? (this.#mayProvision(claim) ? this.#provision(claim) : undefined);
+    if (volume === undefined) return;
+    this.#server.update(volume, { status: { phase: "Bound" } });
+    const capacity = (volume["spec"] as Spec).capacity;
+    this.#server.update(claim, { spec: { volumeName: volume.metadata.name }, status: { phase: "Bound", capacity } });
+  }
+
+  #mayProvision(claim: Stored): boolean {
+    const spec = claim["spec"] as Spec;
+    if (spec.dataSourceRef !== undefined) return false;
+    const storageClass = this.#server.find("StorageClass", spec.storageClassName ?? "");
+    if (storageClass === undefined) return false;
+    if (storageClass["volumeBindingMode"] !== "WaitForFirstConsumer") return true;
+    if (claim.metadata.annotations?.["volume.kubernetes.io/selected-node"] !== undefined) return true;
+    return this.#server.all("Pod").some((pod) => claimNames(pod).includes(claim.metadata.name));
+  }
+
+  #provision(claim: Stored): Stored {
+    const { namespace, name, uid = "" } = claim.metadata;
+    const { storageClassName, accessModes, volumeMode, resources } = claim["spec"] as Spec;
+    return this.#server.create({
+      apiVersion: "v1",
+      kind: "PersistentVolume",
+      metadata: { name: `pvc-${uid}` },
+      spec: {
+        capacity: resources?.requests,
+        accessModes,
+        storageClassName,
+        volumeMode,
+        persistentVolumeReclaimPolicy: "Delete",
+        claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid },
+      },
+    } as KubeObject);
+  }
+
+  /** Pending, Running, ended: a step for each change that somebody makes. */
+  #runPod(pod: Stored): void {
+    const { phase, containerStatuses } = pod["status"];
+    const claims = claimNames(pod).map((name) =>
+      this.#server.find("PersistentVolumeClaim", name, pod.metadata.namespace),
+    );
+    const restartCount: number = containerStatuses?.[0]?.restartCount ?? 0;
+    const status = (state: object, lastState: object = {}) => [{ name: "importer", restartCount, state, lastState }];
+    if (phase === "Pending") {
+      if (claims.some((claim) => claim?.["status"].phase !== "Bound")) return;
+      const running = { phase: "Running", containerStatuses: status({ running: {} }) };
+      this.#server.update(pod, { spec: { nodeName: NODE }, status: running });
+    } else if (phase === "Running") {
+      const end = this.#endOf(pod);
+      if (end === undefined) return;
+      const volumes = claims.flatMap((claim) => (claim?.["spec"] as Spec | undefined)?.volumeName ?? []);
+      if (end.exitCode === 0) for (const volume of volumes) this.filled.add(volume);
+      const terminated = { ...end, reason: end.exitCode === 0 ? "Completed" : "Error" };
+      this.#server.update(pod, { status: { phase: "Succeeded", containerStatuses: status({ terminated }) } });
+    }
+  }
+}
+
+interface Spec {
+  readonly volumeName?: string;
+  readonly storageClassName?: string;
+  readonly accessModes?: readonly string[];
+  readonly volumeMode?: string;
+  readonly capacity?: object;
+  readonly resources?: { readonly requests?: object };
+  readonly dataSourceRef?: object;
+  readonly persistentVolumeReclaimPolicy?: string;
+  readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+}
+
+function claimNames(pod: Stored): string[] {
+  const volumes = pod["spec"].volumes as readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
+  return (volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+}
