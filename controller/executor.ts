@@ -9,6 +9,7 @@ import type { KubeObject } from "./api/kube.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { Log } from "./log.ts";
 import type { Action } from "./plan/action.ts";
+import { cutText } from "./plan/cut-text.ts";
 import type { Rejection } from "./plan/observed.ts";
 
 export interface ExecutorOptions {
@@ -32,8 +33,8 @@ type EventAction = Extract<Action, { do: "event" }>;
 type Change = Exclude<Action, { do: "event" | "again" }>;
 
 export const EVENT_SOURCE = "decant-controller";
-/** The API server refuses longer ones. */
-const MAX_EVENT_MESSAGE_CHARACTERS = 1024;
+/** In bytes: what the API has room for. */
+const MAX_EVENT_MESSAGE = 1024;
 
 /**
  * @param refused what the API server would only refuse again: it is not asked for
@@ -142,7 +143,7 @@ function eventOf({ on, type, reason, message }: EventAction, index: number, now:
     involvedObject: { apiVersion: on.apiVersion, kind: on.kind, namespace, name, uid, resourceVersion },
     type,
     reason,
-    message: message.slice(0, MAX_EVENT_MESSAGE_CHARACTERS),
+    message: cutText(message, MAX_EVENT_MESSAGE),
     source: { component: EVENT_SOURCE },
     reportingComponent: EVENT_SOURCE,
     reportingInstance: identity,

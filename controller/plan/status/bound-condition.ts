@@ -7,6 +7,7 @@
 import type { Claim } from "../../api/kube.ts";
 import { parseGoBool } from "../../api/go-bool.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { annotationsOf } from "../draft.ts";
 import { finding, problemIn } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 import type { ImportView } from "./import-view.ts";
@@ -30,7 +31,7 @@ export function boundFinding(view: ImportView, phase: DataVolumePhase): Finding 
   const message = annotations[ANNOTATIONS.boundMessage] ?? "";
   switch (claimPhase) {
     case undefined:
-      return finding("Bound", "False", "NotFound", "No PVC found");
+      return finding("Bound", "False", "NotFound", missingText(view));
     case "Lost":
       return finding("Bound", "False", "ClaimLost", "Claim Lost");
     case "Bound":
@@ -45,6 +46,12 @@ export function boundFinding(view: ImportView, phase: DataVolumePhase): Finding 
     default:
       return finding("Bound", "False");
   }
+}
+
+/** A DataVolume that was restored from a backup waits for its claim to come from there. */
+function missingText({ dataVolume, now: { name } }: ImportView): string {
+  if (annotationsOf(dataVolume)[ANNOTATIONS.prePopulated] === undefined) return "No PVC found";
+  return `No PVC found: annotation ${ANNOTATIONS.prePopulated} says that PVC ${name} is restored, not made`;
 }
 
 /** When what a claim waits for will have become worth a word, though nothing changes; undefined: never. */

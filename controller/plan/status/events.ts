@@ -42,7 +42,7 @@ function phaseEvent(view: ImportView, phase: DataVolumePhase): StatusEvent | und
   const podPhase = annotations[ANNOTATIONS.podPhase];
   if (phase === "Succeeded") return successEvent(view);
   if (phase === "Paused") return normal("ImportPaused", `Multistage import into PVC ${name} is paused`);
-  if (phase === "Failed" && claimPhase === "Lost") return warning("ErrClaimLost", `PVC ${name} lost`);
+  if (phase === "Failed" && claimPhase === "Lost") return warning("ErrClaimLost", lostText(view));
   if (phase === "Failed" || (phase === "ImportScheduled" && podPhase === "Failed")) {
     return warning("ImportFailed", `Failed to import into PVC ${name}`);
   }
@@ -51,6 +51,11 @@ function phaseEvent(view: ImportView, phase: DataVolumePhase): StatusEvent | und
   const isSeen = podPhase === "Running" && !view.isTerminal;
   if (phase === "ImportInProgress" && isSeen) return normal(phase, `Import into ${name} in progress`);
   return undefined;
+}
+
+function lostText({ claim, now: { name } }: ImportView): string {
+  const volume = claim?.spec.volumeName ?? "";
+  return volume === "" ? `PVC ${name} lost` : `PVC ${name} lost: volume ${volume} is gone, or another claim has it`;
 }
 
 /** What came with its data was not imported. */

@@ -13,7 +13,7 @@ import { tell } from "../telling.ts";
 import { endingOf } from "./ending.ts";
 import type { Ending } from "./ending.ts";
 import { noteState } from "./running-note.ts";
-import { COMPLETE, runningState, stopped, terminatedState, workerStatus } from "./running-state.ts";
+import { COMPLETE, runningState, simplified, stopped, terminatedState, workerStatus } from "./running-state.ts";
 import type { RunningState } from "./running-state.ts";
 import { parseTermination } from "./termination-message.ts";
 import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts";
@@ -98,7 +98,7 @@ function reportEnding(draft: ImportDraft, claim: Claim, pod: Pod, ending: Ending
       const annotations = isChecksum
         ? { [ANNOTATIONS.podPhase]: "Failed", [ANNOTATIONS.importFatalError]: "true" }
         : { [ANNOTATIONS.podPhase]: "Running", [ANNOTATIONS.terminal]: code };
-      noteState(draft, claim, stopped(isChecksum ? "ChecksumError" : "Error", message), {
+      noteState(draft, claim, stopped(isChecksum ? "ChecksumError" : "Error", simplified(message)), {
         annotations: { ...seen, ...annotations },
         event: "ErrImportFailed",
       });

@@ -25,7 +25,7 @@ const PULL_FAILED_TEXT = "failed to pull image";
 
 const BACK_OFF = "CrashLoopBackOff";
 
-/** All of them mean one thing, of which the user needs to know no more. */
+/** All of them mean one thing, for which programs know one text. */
 const TOO_SMALL_TEXTS = [
   "is larger than the reported available",
   "no space left on device",
@@ -99,6 +99,7 @@ function imageOf({ spec }: Pod, { name, image }: ContainerStatus): string {
   return container?.image ?? image ?? "";
 }
 
-function simplified(text: string): string {
-  return TOO_SMALL_TEXTS.some((known) => text.includes(known)) ? TOO_SMALL : text;
+/** CDI says no more than that a volume is too small; a worker of ours says by how much, and what would do. */
+export function simplified(text: string): string {
+  return TOO_SMALL_TEXTS.some((known) => text.includes(known)) ? `${TOO_SMALL}: ${text}` : text;
 }

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
 import { boundFinding, newsDueInMs } from "../../../../controller/plan/status/bound-condition.ts";
-import { claim, primeOf } from "../../../support/observed-import.ts";
+import { viewImport } from "../../../../controller/plan/status/import-view.ts";
+import { claim, dataVolume, observed, primeOf } from "../../../support/observed-import.ts";
 import { ownClaim, ownPopulatedClaim, viewOf } from "../../../support/status-pass.ts";
 import type { Seen } from "../../../support/status-pass.ts";
 
@@ -148,6 +149,12 @@ describe("boundFinding", () => {
   it("has nothing to say of a claim in no known phase", () => {
     const target = ownClaim({ status: { phase: "Odd" as "Lost" } });
     assert.deepEqual(boundFinding(viewOf({ target }), "Unknown"), { type: "Bound", status: "False" });
+  });
+
+  it("says that a claim is to be restored", () => {
+    const restored = dataVolume({ annotations: { [ANNOTATIONS.prePopulated]: "fedora" } });
+    const { message } = boundFinding(viewImport(observed({ dataVolume: restored }), restored, undefined), "Pending");
+    assert.match(message ?? "", /^No PVC found: annotation \S+prePopulated says that PVC fedora is restored/);
   });
 
   it("says what stops the import before there is a bound claim", () => {

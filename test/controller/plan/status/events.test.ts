@@ -126,6 +126,12 @@ const ROWS: readonly Row[] = [
   ],
   ["lost", IN_PROGRESS, { target: ownClaim({ status: { phase: "Lost" } }) }, ["Warning ErrClaimLost: PVC fedora lost"]],
   [
+    "lost, with its volume's name",
+    IN_PROGRESS,
+    { target: ownClaim({ status: { phase: "Lost" }, spec: { volumeName: "pv-1" } }) },
+    ["Warning ErrClaimLost: PVC fedora lost: volume pv-1 is gone, or another claim has it"],
+  ],
+  [
     "the claim waits for a reason",
     PENDING,
     { target: ownClaim(), pending: { claim: "fedora", reason: "ProvisioningFailed", message: "pool a is full" } },
