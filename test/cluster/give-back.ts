@@ -1,6 +1,6 @@
 /**
  * Gives back what a cluster has taken of the machine, from its record alone: after `npm run cluster:down` and after a crash
- * it is the same. Containers are not asked to end; what runs in the cluster's cgroups, or names its folder, is killed.
+ * it is the same. Containers are not asked to end: what is left in the cluster's cgroups is killed.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -19,6 +19,7 @@ const LOG_LINKS = "/var/log/containers";
 const DEVICE_PLUGINS = "/var/lib/kubelet/device-plugins";
 const SHARED_PLACES = ["/run/containerd/s", "/run/containerd", "/var/lib/cni", DEVICE_PLUGINS, "/var/lib/kubelet"];
 const CNI_RESULTS = "/var/lib/cni/results";
+const CLUSTER_PROGRAMS = /^(etcd|kube|containerd|runc|dnsmasq|csi-|local-path-)/;
 const SHIM_SOCKETS = /^unix:\/\/(\/run\/containerd\/s\/[0-9a-f]+)$/;
 
 /** @throws Error if something stays busy; the record is kept then */
@@ -55,11 +56,26 @@ function killRest({ folder, cgroups }: ClusterState): boolean {
   return rest.size === 0;
 }
 
-/** Shims of containerd, drivers, helpers of theirs: whatever has the folder, whose name is its own, in its command line. */
+/**
+ * Programs of the cluster that are not in its record or have no cgroup of a pod: shims of containerd, and what was started
+ * just before a crash. They name the cluster's folder, or were started in it; so may a shell or a pager, which is let be.
+ */
 function processesNaming(folder: string): number[] {
   const ids = fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const own = ids.filter((id) => id !== String(process.pid) && commandLineOf(id).includes(`${folder}/`));
+  const own = ids.filter((id) => {
+    const [program, place] = [linkOf(id, "exe"), linkOf(id, "cwd")];
+    if (!CLUSTER_PROGRAMS.test(path.basename(program))) return false;
+    return `${place}/`.startsWith(`${folder}/`) || commandLineOf(id).includes(`${folder}/`);
+  });
   return own.map(Number);
+}
+
+function linkOf(id: string, name: string): string {
+  try {
+    return fs.readlinkSync(path.join("/proc", id, name));
+  } catch {
+    return ""; // it has ended
+  }
 }
 
 function commandLineOf(id: string): string {

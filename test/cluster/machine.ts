@@ -21,7 +21,7 @@ export const DNS_ADDRESS = "10.87.0.10";
 /** Where pods reach this machine. */
 export const HOST_ADDRESS = "10.87.1.10";
 export const HOST_NAME = "host.test";
-export const NODE_NAMES = ["node-1", "node-2"] as const;
+const NODE_NAMES = ["node-1", "node-2"] as const;
 const INTERFACE = "decant-hosts";
 /** A kubelet sets the first three, the CNI plugin the last. */
 const SETTINGS = ["vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward"];

@@ -97,7 +97,7 @@ export async function untilReady(
 }
 
 /** The last lines that a program wrote. */
-export function endOf(log: string): string {
+function endOf(log: string): string {
   return `\n${fs.readFileSync(log, "utf8").trimEnd().split("\n").slice(-SHOWN_LINES).join("\n")}`;
 }
 
