@@ -62,10 +62,13 @@ export function folderOf(kind: string, version = "v1beta1"): string {
   return `/apis/cdi.kubevirt.io/${version}${namespace}/${crd.spec.names.plural}`;
 }
 
-/** Makes them, as the controller would, and waits until they are served. */
-export async function createCrds(api: Api): Promise<void> {
+/**
+ * Makes them, as the controller would, and waits until they are served.
+ * @param by who makes them; default: who waits
+ */
+export async function createCrds(api: Api, by = api): Promise<void> {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  for (const crd of allCrds()) await api.request("POST", path, crd);
+  for (const crd of allCrds()) await by.request("POST", path, crd);
   for (const { metadata, spec } of allCrds()) {
     await api.until<Served>(`${path}/${metadata.name}`, (crd) => {
       return crd?.status?.conditions?.some(({ type, status }) => type === "Established" && status === "True") === true;
