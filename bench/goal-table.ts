@@ -1,7 +1,7 @@
 /**
  * The verdicts as two tables of text: the goals with what was reached, and what the machine cannot do faster.
  */
-import { alignColumns } from "../cmd/bench/result-table.ts";
+import { alignColumns, wrap } from "../cmd/bench/result-table.ts";
 import type { Goal } from "./goals.ts";
 import type { Checked, Verdict } from "./verdict.ts";
 
@@ -11,21 +11,36 @@ export interface StartUp {
   readonly starts: number;
 }
 
+/** A benchmark by itself makes the load of two cores. */
+const BUSY = 3;
+
 const TITLES = ["", "decant s", "ratio", "goal", "", "CPU", "goal", "", "MB", "goal", "", "portable"];
 
 const LEGEND = `ratio: the seconds of the line it is compared with by decant's; portable: the same without the system's
 libraries. CPU: decant's CPU seconds by the line's. MB: decant's highest peak.`.replaceAll("\n", " ");
 
-export function goalTable(verdicts: readonly Verdict[], startUp: StartUp | undefined): string {
+/** @param columns of the terminal: for what is no table */
+export function goalTable(verdicts: readonly Verdict[], startUp: StartUp | undefined, columns: number): string {
   const rows = verdicts.map(goalRow);
-  const parts = rows.length === 0 ? [] : [alignColumns([TITLES, ...rows]).join("\n"), LEGEND];
-  const compared = Map.groupBy(verdicts, ({ line }) => line);
-  const lines = [...compared].map(([line, of]) => `  ${line}: ${of.map(({ row }) => row).join(", ")}`);
-  if (lines.length > 0) parts.push(["compared with", ...lines].join("\n"));
-  const others = verdicts.flatMap((verdict) => quickestText(verdict) ?? []);
-  if (others.length > 0) parts.push(["another peer is quicker than the line", ...others].join("\n"));
-  const troubles = verdicts.flatMap(({ row, troubles: list }) => list.map((trouble) => `  ${row}: ${trouble}`));
-  if (troubles.length > 0) parts.push(["troubles", ...troubles].join("\n"));
+  const parts = rows.length === 0 ? [] : [alignColumns([TITLES, ...rows]).join("\n"), wrap(LEGEND, columns, 0)];
+  const list = (title: string, lines: readonly string[]): void => {
+    if (lines.length > 0) parts.push([title, ...lines.map((line) => `  ${wrap(line, columns - 2, 4)}`)].join("\n"));
+  };
+  const compared = [...Map.groupBy(verdicts, ({ line }) => line)];
+  list(
+    "compared with",
+    compared.map(([line, of]) => `${line}: ${of.map(({ row }) => row).join(", ")}`),
+  );
+  list(
+    "another peer is quicker than the line",
+    verdicts.flatMap((verdict) => quickestText(verdict) ?? []),
+  );
+  list(
+    "troubles",
+    verdicts.flatMap(({ row, troubles }) => troubles.map((trouble) => `${row}: ${trouble}`)),
+  );
+  const busy = Math.max(0, ...verdicts.map(({ load }) => load));
+  if (busy > BUSY) parts.push(`the machine had other work, a load of up to ${busy.toFixed(1)}: do not trust this`);
   if (startUp !== undefined) parts.push(startText(startUp));
   parts.push(countText(verdicts, startUp));
   return `${parts.join("\n\n")}\n`;
@@ -62,7 +77,7 @@ function goalRow({ row, seconds, ratio, goal, held, cpu, memory, portableRatio }
 
 function quickestText({ row, line, fastestPeer }: Verdict): string | undefined {
   if (fastestPeer === null || fastestPeer.name === line) return undefined;
-  return `  ${row}: ${fastestPeer.name}, ratio ${times(fastestPeer.ratio)}`;
+  return `${row}: ${fastestPeer.name}, ratio ${times(fastestPeer.ratio)}`;
 }
 
 function startText({ seconds, starts }: StartUp): string {

@@ -22,17 +22,32 @@ const DECODERS: Readonly<Record<string, string>> = {
   "qcow2.xz": "xz -dc",
 };
 
-/** @param threads decant's */
-export function contendersBeside(row: Row, threads: number, isDiskKept: boolean, sink: SinkKind): Contender[] {
-  const { image, place, line } = row;
+export interface BesideOptions {
+  /** decant's. */
+  readonly threads: number;
+  readonly sink: SinkKind;
+  /** False: there is no $DISK. */
+  readonly isDiskKept: boolean;
+  /** False: only those that a goal is about. */
+  readonly withLimits: boolean;
+}
+
+/** Who takes part beside decant and its peers. */
+export function contendersBeside(row: Row, options: BesideOptions): Contender[] {
+  const { threads, sink, isDiskKept, withLimits } = options;
+  const found: Contender[] = [];
+  if (isCompressed(row.image)) found.push(decantWith(threads, sink, "portable"));
+  if (row.line === DATA_ALONE) found.push(limit(DATA_ALONE, poured(`"$ALONE" "$TARGET"`, threads)));
+  return withLimits ? [...found, ...limits(row, threads, isDiskKept)] : found;
+}
+
+function limits({ image, place }: Row, threads: number, isDiskKept: boolean): Contender[] {
   const found: Contender[] = [];
   if (isCompressed(image)) {
-    found.push(decantWith(threads, sink, "portable"));
     const decoder = Object.entries(DECODERS).find(([end]) => image.endsWith(end))?.[1];
     const decode = decoder === undefined ? poured(`"$FILE" null:`, threads) : `${decoder} "$FILE" > /dev/null`;
     found.push(limit(decoder === undefined ? "decoder alone: decant to null:" : `decoder alone: ${decoder}`, decode));
   }
-  if (line === DATA_ALONE) found.push(limit(DATA_ALONE, poured(`"$ALONE" "$TARGET"`, threads)));
   if (isDiskKept) {
     const copy = limit("disk alone: cp", `cp --reflink=never "$DISK" "$TARGET" && sync "$TARGET"`);
     found.push({ ...copy, writesDisk: true });

@@ -17,6 +17,8 @@ export interface Settings {
   readonly runs: number;
   /** The folder that is written to; undefined: beside the corpus. */
   readonly to: string | undefined;
+  /** Measured, too. */
+  readonly withLimits: boolean;
   /** decant's. */
   readonly threads: number;
   /** As it is shown. */

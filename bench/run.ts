@@ -5,11 +5,13 @@
  *   npm run bench -- --quick               a disk of 1 GiB, fewer works, two minutes
  *   npm run bench -- --only zlib,registry  works whose name contains one of these
  *   npm run bench -- --runs 5              so many rounds instead of 3 (quick: 2); one more comes first and is not counted
+ *   npm run bench -- --quick --limits      and what disk, decoder and network take by themselves, as without --quick
  *   npm run bench -- --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
  *
  * Prints the tables; every figure goes to bench/results as JSON, after each work. Needs a quiet machine: no test depends on it.
  */
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { benchmark } from "../cmd/bench/benchmark.ts";
@@ -46,6 +48,7 @@ function readSettings(args: readonly string[]): Settings {
       only: { type: "string", default: "" },
       runs: { type: "string" },
       to: { type: "string" },
+      limits: { type: "boolean" },
     },
   });
   const isQuick = values.quick;
@@ -55,7 +58,8 @@ function readSettings(args: readonly string[]): Settings {
   if (rows.length === 0) throw new Error(`no work is called ${values.only}: ${ROWS.map(nameOf).join(", ")}`);
   const command = ["npm run bench --", ...args].join(" ");
   const to = values.to === undefined ? undefined : path.resolve(values.to);
-  return { size: isQuick ? QUICK : FULL, rows, runs, to, threads: defaultThreads(), command };
+  const withLimits = values.limits ?? !isQuick;
+  return { size: isQuick ? QUICK : FULL, rows, runs, to, withLimits, threads: defaultThreads(), command };
 }
 
 async function main(settings: Settings): Promise<void> {
@@ -85,7 +89,8 @@ async function main(settings: Settings): Promise<void> {
   }
   const { verdicts, startUp } = results;
   const file = path.relative(ROOT, results.save());
-  io.stdout.write([goalTable(verdicts, startUp), limitTable(verdicts), `${file}\n`].join("\n"));
+  const { columns } = io.stdout;
+  io.stdout.write([goalTable(verdicts, startUp, columns), limitTable(verdicts), `${file}\n`].join("\n"));
 }
 
 interface Stage {
@@ -108,14 +113,15 @@ function sourceOf({ image, place }: Row, { corpus, servers, registry }: Stage): 
 /** @throws Interrupted */
 async function raceRow(row: Row, name: string, stage: Stage, results: Results): Promise<void> {
   const { corpus, target, io } = stage;
-  const { size, threads, runs, command } = stage.settings;
+  const { size, threads, runs, withLimits, command } = stage.settings;
   const disk = corpus.diskOf(row.image);
+  const conditions = { threads, load: os.loadavg()[0] ?? 0 };
   const source = {
     name,
     expected: await corpus.digestOf(row.image),
     // Far away a peer takes minutes.
     lines: size === QUICK || row.place === "http 20 ms" ? [row.line] : undefined,
-    more: contendersBeside(row, threads, disk !== undefined, "file"),
+    more: contendersBeside(row, { threads, sink: "file", isDiskKept: disk !== undefined, withLimits }),
     variables: {
       FILE: corpus.make(row.image),
       DISK: disk ?? "",
@@ -128,10 +134,10 @@ async function raceRow(row: Row, name: string, stage: Stage, results: Results): 
     const report = await benchmark(options, io, say);
     const [work] = report.works;
     if (work === undefined) throw new Error("a benchmark of one source has one work");
-    results.add(judge(row, work, threads), work, report);
+    results.add(judge(row, work, conditions), work, report);
   } catch (error) {
     if (error instanceof Interrupted) throw error;
-    results.add(cannotBegin(row, error instanceof Error ? error.message : String(error), threads));
+    results.add(cannotBegin(row, error instanceof Error ? error.message : String(error), conditions));
   }
 }
 

@@ -27,6 +27,14 @@ export interface Verdict {
   readonly limits: readonly Limit[];
   /** Who failed, or wrote another disk. */
   readonly troubles: readonly string[];
+  /** The machine's, over the minute before the race. */
+  readonly load: number;
+}
+
+export interface Conditions {
+  /** decant's. */
+  readonly threads: number;
+  readonly load: number;
 }
 
 /** A figure that is to be at most something; null: there is none. */
@@ -41,8 +49,7 @@ export interface Limit {
   readonly seconds: number;
 }
 
-/** @param threads decant's */
-export function judge(row: Row, work: Pick<Work, "entries">, threads: number): Verdict {
+export function judge(row: Row, work: Pick<Work, "entries">, { threads, load }: Conditions): Verdict {
   const { goal, line } = row;
   const [own, ...others] = work.entries;
   const peer = others.find(({ name }) => name === line);
@@ -70,12 +77,13 @@ export function judge(row: Row, work: Pick<Work, "entries">, threads: number): V
       .map((entry) => ({ name: entry.name, seconds: secondsOf(entry) }))
       .filter((one): one is Limit => one.seconds !== null),
     troubles: troubles.filter(({ note }) => note !== undefined).map(({ name, note }) => `${name}: ${note}`),
+    load,
   };
 }
 
 /** Of a work that could not even begin. */
-export function cannotBegin(row: Row, reason: string, threads: number): Verdict {
-  return { ...judge(row, { entries: [] }, threads), troubles: [reason] };
+export function cannotBegin(row: Row, reason: string, conditions: Conditions): Verdict {
+  return { ...judge(row, { entries: [] }, conditions), troubles: [reason] };
 }
 
 function secondsOf(entry: Entry): number | null {

@@ -105,7 +105,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** Lines of at most `columns`, broken at blanks; all but the first are indented. */
-function wrap(text: string, columns: number, indent: number): string {
+export function wrap(text: string, columns: number, indent: number): string {
   const lines: string[] = [];
   let line = "";
   // A number and its unit stay together.

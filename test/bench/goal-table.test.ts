@@ -17,6 +17,7 @@ const WHOLE: Verdict = {
   fastestPeer: { name: "qemu-img -W -m 16", ratio: 2.534 },
   limits: [{ name: "disk alone: cp", seconds: 0.402 }],
   troubles: [],
+  load: 0.4,
 };
 const MISSED: Verdict = {
   ...WHOLE,
@@ -47,7 +48,7 @@ const START_UP = { seconds: { value: 0.0712, atMost: 0.08, held: true }, starts:
 
 describe("goalTable", () => {
   it("shows each goal, and whether it holds", () => {
-    const text = [goalTable([WHOLE, MISSED, FAILED], START_UP), limitTable([WHOLE, MISSED, FAILED])].join("\n");
+    const text = [goalTable([WHOLE, MISSED, FAILED], START_UP, 100), limitTable([WHOLE, MISSED, FAILED])].join("\n");
     assert.equal(
       text,
       golden("bench/goals.txt", () => text),
@@ -56,9 +57,16 @@ describe("goalTable", () => {
 
   it("shows a start alone", () => {
     assert.equal(
-      goalTable([], START_UP),
+      goalTable([], START_UP, 80),
       "decant --version: 71 ms, median of 20; goal <= 80 ms: held\n\n1 of 1 goals held\n",
     );
+  });
+});
+
+describe("goalTable on a busy machine", () => {
+  it("says that its figures do not count", () => {
+    assert.match(goalTable([WHOLE, { ...WHOLE, load: 12.34 }], START_UP, 80), /a load of up to 12\.3: do not trust/);
+    assert.doesNotMatch(goalTable([WHOLE], START_UP, 80), /trust/);
   });
 });
 

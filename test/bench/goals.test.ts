@@ -9,6 +9,8 @@ import type { Subject } from "../../cmd/bench/peers.ts";
 
 const WRAPPERS: Readonly<Record<string, string>> = { gz: "gzip", zst: "zstd", xz: "xz" };
 
+const BESIDE = { threads: 2, sink: "file", isDiskKept: true, withLimits: true } as const;
+
 /** What decant would find out about a row's image. */
 function subjectOf({ image, place }: Row): Subject {
   const parts = image.split(".");
@@ -28,7 +30,7 @@ describe("ROWS", () => {
   it("compares each work with a line that can read it", () => {
     for (const row of ROWS) {
       const { contenders } = choosePeers(subjectOf(row), "file", undefined, () => true);
-      const names = [...contenders, ...contendersBeside(row, 2, true, "file")].map(({ name }) => name);
+      const names = [...contenders, ...contendersBeside(row, BESIDE)].map(({ name }) => name);
       assert.ok(names.includes(row.line), `${nameOf(row)}: ${row.line} is none of ${names.join(", ")}`);
       assert.equal(new Set(names).size, names.length, `${nameOf(row)}: a name twice`);
     }

@@ -4,10 +4,10 @@ import { ROWS } from "../../bench/goals.ts";
 import type { Place } from "../../bench/goals.ts";
 import { contendersBeside } from "../../bench/limits.ts";
 
-function namesFor(image: string, place: Place, isDiskKept = true): string[] {
+function namesFor(image: string, place: Place, isDiskKept = true, withLimits = true): string[] {
   const row = ROWS.find((one) => one.image === image && one.place === place);
   assert.ok(row !== undefined, `${image} ${place}`);
-  return contendersBeside(row, 2, isDiskKept, "file").map(({ name }) => name);
+  return contendersBeside(row, { threads: 2, sink: "file", isDiskKept, withLimits }).map(({ name }) => name);
 }
 
 describe("contendersBeside", () => {
@@ -41,5 +41,11 @@ describe("contendersBeside", () => {
 
   it("is the data alone for a disk that holds little", () => {
     assert.deepEqual(namesFor("spread-1t.qcow2", "local", false), ["decant over the data alone"]);
+  });
+
+  it("leaves out what no goal is about", () => {
+    assert.deepEqual(namesFor("zlib.qcow2", "http", true, false), ["decant, 2 threads, portable"]);
+    assert.deepEqual(namesFor("plain.qcow2", "http", true, false), []);
+    assert.deepEqual(namesFor("spread-1t.qcow2", "local", false, false), ["decant over the data alone"]);
   });
 });

@@ -9,7 +9,15 @@ import { judge } from "../../bench/verdict.ts";
 import { sampleReport } from "../support/bench-report.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 
-const SETTINGS = { size: QUICK, rows: ROWS, runs: 2, to: "/dev/shm", threads: 2, command: "npm run bench --" };
+const SETTINGS = {
+  size: QUICK,
+  rows: ROWS,
+  runs: 2,
+  to: "/dev/shm",
+  withLimits: true,
+  threads: 2,
+  command: "npm run bench --",
+};
 
 describe("Results", () => {
   it("keeps each work as soon as it is there, in one file", async () => {
@@ -19,7 +27,7 @@ describe("Results", () => {
       const [row] = ROWS;
       assert.ok(row !== undefined);
       for (const work of report.works) {
-        results.add(judge(row, work, 2), work, report);
+        results.add(judge(row, work, { threads: 2, load: 0 }), work, report);
         const [file = ""] = fs.readdirSync(path.join(folder, "results"));
         assert.match(file, /^\d{4}-\d\d-\d\dT\d{6}-quick\.json$/);
         const kept = JSON.parse(fs.readFileSync(path.join(folder, "results", file), "utf8"));
