@@ -3,10 +3,9 @@
  * nothing and two plans made at one moment see the same.
  */
 import type { Claim, Pod, Volume } from "./api/kube.ts";
-import { ANNOTATIONS, CONFIG_NAME, importSourceName, primeName, VOLUME_IMPORT_SOURCE, GROUP } from "./api/names.ts";
+import { CONFIG_NAME, importSourceName, primeName, VOLUME_IMPORT_SOURCE, GROUP } from "./api/names.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import type { ClusterCache } from "./cache.ts";
-import { annotationsOf } from "./plan/draft.ts";
 import type { ClusterFacts, ControllerSettings, ObservedImport } from "./plan/observed.ts";
 import { scratchName, workerName } from "./plan/worker/object-name.ts";
 import { nameKey } from "./store.ts";
@@ -63,10 +62,9 @@ function sourceOf(
   return uid === undefined ? undefined : cache.sources.get(namespace, importSourceName(uid));
 }
 
-/** The one that the claim's annotation names; while it names none, the one that would be made. It may be of another claim. */
-function workerOf(claim: Claim, cache: ClusterCache): Pod | undefined {
-  const name = annotationsOf(claim)[ANNOTATIONS.importPodName] ?? workerName(claim.metadata.name);
-  return cache.pods.get(claim.metadata.namespace, name);
+/** By the name that it is made with, which no annotation changes: a user may have written that. It may be of another claim. */
+function workerOf({ metadata: { namespace, name } }: Claim, cache: ClusterCache): Pod | undefined {
+  return cache.pods.get(namespace, workerName(name));
 }
 
 function volumeOf(prime: Claim | undefined, target: Claim | undefined, cache: ClusterCache): Volume | undefined {

@@ -31,8 +31,7 @@ export function planWorker(draft: ImportDraft): void {
   }
   // The next pass has it.
   if (claim.metadata.uid === undefined) return;
-  // Of an earlier claim of the name: the garbage collector takes it, and then there is room for another.
-  if (worker !== undefined && !isOf(worker, claim)) return;
+  if (worker !== undefined && !isOf(worker, claim)) return reportStranger(draft, claim, worker);
   if (annotationsOf(claim)[ANNOTATIONS.podPhase] === "Succeeded") {
     if (worker !== undefined) removeEndedWorker(draft, worker);
     return;
@@ -100,4 +99,15 @@ function waitForScratchName(draft: ImportDraft, claim: Claim, scratch: Claim): v
 
 function isOf({ metadata: { ownerReferences = [] } }: Pod, claim: Claim): boolean {
   return ownerReferences.some(({ uid }) => uid === claim.metadata.uid);
+}
+
+/** A pod of the worker's name: of an earlier claim of the same name, until the garbage collector has taken it, or anybody's. */
+function reportStranger(draft: ImportDraft, claim: Claim, { metadata }: Pod): void {
+  draft.again(LEFTOVERS_GONE_AFTER_MS);
+  const isLeftover = metadata.ownerReferences?.some(({ kind, name }) => {
+    return kind === "PersistentVolumeClaim" && name === claim.metadata.name;
+  });
+  if (isLeftover === true) return;
+  const message = `pod ${metadata.name} exists and is not of this import`;
+  noteState(draft, claim, stopped("ErrStartingPod", message), { event: "ErrStartingPod" });
 }

@@ -36,7 +36,15 @@ describe("the worker of an import", () => {
 
   it("waits until the pod of an earlier claim of the name is gone", () => {
     const earlier = workerIn(legacyTarget({ uid: "earlier" }), "Succeeded", exitedWith({ message: "Import Complete" }));
-    assert.deepEqual(planWith({ target: legacyTarget(), worker: earlier }).actions, []);
+    assert.deepEqual(planWith({ target: legacyTarget(), worker: earlier }).outline, ["again"]);
+  });
+
+  it("does not take somebody else's pod for its own, and says so once", () => {
+    const foreign = workerOf(claim({ name: "other" }), { name: "importer-fedora" });
+    const { outline, annotations } = planWith({ target: legacyTarget(), worker: foreign });
+    assert.deepEqual(outline, ["again", "patch PersistentVolumeClaim fedora", "event ErrStartingPod"]);
+    assert.equal(annotations[ANNOTATIONS.runningMessage], "pod importer-fedora exists and is not of this import");
+    assert.deepEqual(planWith({ target: legacyTarget({ annotations }), worker: foreign }).outline, ["again"]);
   });
 
   it("comes again where its pod vanished", () => {
