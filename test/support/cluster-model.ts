@@ -21,6 +21,8 @@ export interface Disk {
   readonly content: Content;
   /** The claim that it was of, when it was destroyed. */
   readonly of: string | undefined;
+  /** The claim that it was promised to. */
+  readonly meantFor: string | undefined;
 }
 
 /** Another has changed, deleted or replaced it meanwhile. */
@@ -231,7 +233,8 @@ export class ClusterModel {
       if (volume.status?.phase !== "Released") return this.#patch(volume, { status: { phase: "Released" } });
       if (persistentVolumeReclaimPolicy !== "Delete") continue;
       const { name } = volume.metadata;
-      this.destroyed.push({ name, content: this.#disks.get(name) ?? "empty", of: claimRef.uid });
+      const meantFor = volume.metadata.annotations?.[ANNOTATIONS.meantFor];
+      this.destroyed.push({ name, content: this.#disks.get(name) ?? "empty", of: claimRef.uid, meantFor });
       this.#disks.delete(name);
       this.#objects.delete(keyText(volume));
       return true;
