@@ -49,6 +49,8 @@ export interface Kernel {
   syncFilesystem(fd: number): Errno | undefined;
   /** Makes a named pipe. @param path bytes, without the NUL at their end */
   makePipe(path: Uint8Array, mode: number): Errno | undefined;
+  /** The address of the first byte, as long as somebody holds the buffer: V8 does not move array buffers. */
+  address(bytes: Uint8Array): bigint;
   /** _exit(2): ends the process at once, where exit() would wait for a thread whose read may never return. */
   exitNow(status: number): void;
 }
@@ -154,6 +156,7 @@ type NativeFunction = (...args: (number | bigint | Uint8Array)[]) => number;
 interface Koffi {
   load(library: string): { func(declaration: string): NativeFunction };
   errno(): number;
+  address(bytes: Uint8Array): bigint;
 }
 
 function openKernel(): Kernel | undefined {
@@ -221,6 +224,7 @@ function bindCalls(koffi: Koffi): Kernel {
     lock: (fd) => failure(() => flock(fd, LOCK_EX_NB)),
     syncFilesystem: (fd) => failure(() => syncfs(fd)),
     makePipe: (path, mode) => failure(() => mkfifo(Buffer.concat([path, Buffer.of(0)]), mode)),
+    address: (bytes) => koffi.address(bytes),
     exitNow: (status) => void _exit(status),
   };
 }

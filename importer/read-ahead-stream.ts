@@ -3,6 +3,7 @@
  * over a connection of its own. For what is compressed as a whole, and passes once.
  */
 import type { ByteStream } from "../formats/byte-stream.ts";
+import { pageAligned } from "./page-aligned.ts";
 import { PieceQueue } from "./piece-queue.ts";
 import type { PieceRange } from "./piece-queue.ts";
 import type { RandomAccess } from "./random-access.ts";
@@ -55,7 +56,7 @@ export class ReadAheadStream implements ByteStream {
   }
 
   async #fetch({ start, end }: PieceRange): Promise<Uint8Array> {
-    const buffer = this.#spare.pop() ?? Buffer.allocUnsafeSlow(PIECE_LENGTH);
+    const buffer = this.#spare.pop() ?? pageAligned(PIECE_LENGTH);
     const bytes = buffer.subarray(0, end - start);
     await this.#file.readAt(bytes, start);
     return bytes;

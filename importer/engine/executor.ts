@@ -9,6 +9,7 @@ import type { BlockDecoder } from "../../formats/codecs/block-decoder.ts";
 import { FormatError } from "../../formats/errors.ts";
 import { alignUp, hex } from "../../formats/bytes.ts";
 import { openRandomAccess } from "../random-access.ts";
+import { pageAligned } from "../page-aligned.ts";
 import type { RandomAccess, ReadSpec } from "../random-access.ts";
 import { PositionedWriter } from "../targets/positioned-writer.ts";
 import type { WriterSpec } from "../targets/positioned-writer.ts";
@@ -136,7 +137,7 @@ export class JobExecutor {
     const buffer = this.#readBuffers.pop();
     if (buffer !== undefined && buffer.length >= length) return buffer;
     // Rounded up: jobs differ by a few bytes, and each larger buffer left an old one to the garbage collector.
-    return Buffer.allocUnsafeSlow(alignUp(length, REMOTE_RUN_LENGTH));
+    return pageAligned(alignUp(length, REMOTE_RUN_LENGTH));
   }
 
   #plain(items: Float64Array, row: number, stored: Uint8Array): void {
@@ -159,7 +160,7 @@ export class JobExecutor {
     const follows = this.#gatheredOffset + this.#gatheredLength === offset && skip === 0;
     if (!follows || this.#gatheredLength + decodedLength > this.#gathered.length) this.#flush();
     if (this.#gathered.length < decodedLength) {
-      this.#gathered = Buffer.allocUnsafeSlow(Math.max(GATHER_LENGTH, decodedLength));
+      this.#gathered = pageAligned(Math.max(GATHER_LENGTH, decodedLength));
     }
     const into = this.#gathered.subarray(this.#gatheredLength, this.#gatheredLength + decodedLength);
     const started = performance.now();

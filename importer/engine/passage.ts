@@ -71,7 +71,7 @@ export class Passage {
       number,
       start: this.position,
       end: this.position + count,
-      slabAt: number * SLOT_LENGTH,
+      slabAt: this.#slab.positionOf(number),
       known: [],
       users: 0,
       retired: false,

@@ -3,17 +3,24 @@
  * out from, so that bytes are copied by nobody on their way.
  */
 
+import { pageStart } from "../page-aligned.ts";
+
 /** Length of a slot; raw announces a stream in steps of the same length. */
 export const SLOT_LENGTH = 1024 * 1024;
+
+/** Room for the first slot to begin where a page does. */
+const PAGE = 4096;
 
 export class Slab {
   readonly memory: SharedArrayBuffer;
   readonly bytes: Buffer;
+  readonly #first: number;
   readonly #free: number[];
 
   constructor(slots: number) {
-    this.memory = new SharedArrayBuffer(slots * SLOT_LENGTH);
+    this.memory = new SharedArrayBuffer(slots * SLOT_LENGTH + PAGE);
     this.bytes = Buffer.from(this.memory);
+    this.#first = pageStart(this.bytes);
     // Taken from the end: ascending, so that neighbours in the stream are often neighbours in memory.
     this.#free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
   }
@@ -31,7 +38,12 @@ export class Slab {
     this.#free.push(slot);
   }
 
+  /** Position of its first byte in the slab. */
+  positionOf(slot: number): number {
+    return this.#first + slot * SLOT_LENGTH;
+  }
+
   view(slot: number): Buffer {
-    return this.bytes.subarray(slot * SLOT_LENGTH, (slot + 1) * SLOT_LENGTH);
+    return this.bytes.subarray(this.positionOf(slot), this.positionOf(slot + 1));
   }
 }

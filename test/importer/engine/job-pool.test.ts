@@ -151,7 +151,47 @@ describe("job pool of one thread", () => {
   });
 });
 
+/** From then on the caller's thread runs no jobs itself. */
+async function letWorkersAnswer(pool: JobPool): Promise<void> {
+  await pool.submit(copy(0, 512));
+  await pool.drain();
+}
+
 describe("job pool of workers", () => {
+  it("does what finds no room itself until the first worker answers", async () => {
+    await withPool(disk, 2, async (pool, { target }) => {
+      const done: number[] = [];
+      for (let i = 0; i < 5; i++) await pool.submit(copy(i * 512, 512), () => void done.push(i));
+      // The workers have two each, and no thread starts before its creator comes to the end of its turn.
+      assert.equal(done[0], 4);
+      assert.equal(target().length, 5 * 512);
+      await pool.drain();
+      assert.deepEqual(
+        done.toSorted((a, b) => a - b),
+        [0, 1, 2, 3, 4],
+      );
+      assert.equal(pool.totals().writes, 5);
+    });
+  });
+
+  it("does nothing itself where jobs come out of a stream", async () => {
+    await withJobPlaces(disk, { slab: new SharedArrayBuffer(MIB) }, async ({ spec }) => {
+      const pool = openJobPool({ ...spec, read: undefined }, 2);
+      try {
+        let done = 0;
+        const job = jobOf({ kind: "slab" }, plain(0, 512, 0));
+        for (let i = 0; i < 4; i++) await pool.submit(job, () => void (done += 1));
+        const fifth = pool.submit(job, () => void (done += 1));
+        assert.equal(done, 0, "it waits for a worker");
+        await fifth;
+        await pool.drain();
+        assert.equal(done, 5);
+      } finally {
+        await pool.close();
+      }
+    });
+  });
+
   it("never has more than two jobs a worker under way", async () => {
     await withPool(disk, 2, async (pool) => {
       let underWay = 0;
@@ -169,6 +209,7 @@ describe("job pool of workers", () => {
 
   it("writes nothing after close has returned, and wakes who waits", async () => {
     await withPool(disk, 2, async (pool, { target }) => {
+      await letWorkersAnswer(pool);
       const long = jobOf(
         { kind: "file", offset: 0, length: disk.length },
         ...Array.from({ length: 40 }, (_, i) => plain(i * disk.length, disk.length, 0)),

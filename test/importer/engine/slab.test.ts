@@ -19,10 +19,10 @@ describe("Slab", () => {
     const slab = new Slab(3);
     for (const slot of [0, 1, 2]) slab.view(slot).fill(slot + 1);
     const memory = new Uint8Array(slab.memory);
-    assert.equal(memory.length, 3 * SLOT_LENGTH);
     for (const slot of [0, 1, 2]) {
-      assert.equal(memory[slot * SLOT_LENGTH], slot + 1);
-      assert.equal(memory[(slot + 1) * SLOT_LENGTH - 1], slot + 1);
+      assert.equal(slab.view(slot).length, SLOT_LENGTH);
+      assert.equal(memory[slab.positionOf(slot)], slot + 1);
+      assert.equal(memory[slab.positionOf(slot) + SLOT_LENGTH - 1], slot + 1);
     }
   });
 });
