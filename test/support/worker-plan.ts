@@ -43,7 +43,7 @@ export function planWith(objects: Objects): WorkerPlan {
   };
 }
 
-export const URL_ANNOTATIONS = {
+const URL_ANNOTATIONS = {
   [ANNOTATIONS.importSource]: "http",
   [ANNOTATIONS.importEndpoint]: "http://images.example.org/fedora.qcow2",
 } as const;

@@ -59,7 +59,7 @@ export function workerEnvironment(
 }
 
 /** Label of the worker's progress metric: whom the claim is for (the DataVolume, or the target of a prime), else the claim. */
-export function ownerUid({ metadata: { ownerReferences = [], uid = "" } }: Claim): string {
+function ownerUid({ metadata: { ownerReferences = [], uid = "" } }: Claim): string {
   const [owner, another] = ownerReferences;
   return owner === undefined || another !== undefined ? uid : owner.uid;
 }

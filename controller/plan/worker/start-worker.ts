@@ -24,7 +24,7 @@ const LOOKS_AGAIN_AFTER_MS = 5000;
 const QUOTA_TEXT = "exceeded quota:";
 
 /** Contract 6.2. A prime always binds at once. */
-export function mayFill(claim: Claim, facts: ClusterFacts): boolean {
+function mayFill(claim: Claim, facts: ClusterFacts): boolean {
   const phase = claim.status?.phase ?? "Pending";
   if (phase !== "Pending") return phase === "Bound";
   return !honorsWaitForFirstConsumer(facts) || bindsImmediately(claim);
