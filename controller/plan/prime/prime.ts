@@ -14,6 +14,7 @@ import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
 import { promisedVolume } from "../handover/promise.ts";
+import { bindsImmediately } from "../storage-class.ts";
 import { tell, warnOnce } from "../telling.ts";
 import { primeClaim } from "./prime-claim.ts";
 import { primeReadiness } from "./readiness.ts";
@@ -26,7 +27,7 @@ export function planPrime(draft: ImportDraft): void {
   if (isUnfilled(target, draft.now)) warnOfEmptyVolume(draft, target);
   if (!wantsPrime(target, draft.now)) return;
   if (prime !== undefined) {
-    if (isControlledBy(prime, target)) return;
+    if (isControlledBy(prime, target)) return restartElsewhere(draft, target, prime);
     warnOnce(
       draft,
       target,
@@ -60,6 +61,30 @@ function tellRejection(draft: ImportDraft, target: Claim, name: string): boolean
   const reason = rejected.message.includes("exceeded quota:") ? "ErrExceededQuota" : REASON;
   warnOnce(draft, target, reason, `Claim ${name} cannot be made: ${rejected.message}`);
   return true;
+}
+
+/**
+ * A provisioner that cannot make the volume on the selected node takes the annotation back, so that the scheduler selects
+ * another. It takes back the prime's; the scheduler looks at the target's. Nothing has been written yet.
+ */
+function restartElsewhere(draft: ImportDraft, target: Claim, prime: Claim): void {
+  const { uid, deletionTimestamp } = prime.metadata;
+  if (uid === undefined || deletionTimestamp !== undefined) return;
+  if (prime.status?.phase !== "Pending" || (prime.spec.volumeName ?? "") !== "") return;
+  const readiness = primeReadiness(target, draft.now.cluster);
+  // Where its worker is the first consumer, it is the worker that the scheduler places.
+  if (readiness.is !== "ready" || readiness.selectedNode === undefined || bindsImmediately(target)) return;
+  if (annotationsOf(prime)[ANNOTATIONS.selectedNode] !== undefined) return;
+  const { selectedNode } = readiness;
+  draft.delete(prime);
+  draft.annotate(target, { [ANNOTATIONS.selectedNode]: undefined });
+  tell(
+    draft,
+    target,
+    "Warning",
+    REASON,
+    `No volume could be made on node ${selectedNode}: another node is to be selected`,
+  );
 }
 
 /** To be filled by us, and there to stay. */

@@ -132,6 +132,38 @@ describe("planPrime", () => {
   });
 });
 
+describe("planPrime, where the provisioner has taken the node back", () => {
+  const node = { [ANNOTATIONS.selectedNode]: "node-1" };
+  const waiting = { spec: { storageClassName: WAITING_CSI_CLASS } };
+  const placed = populatedClaim({ ...waiting, annotations: node });
+
+  it("has another selected, and begins there", () => {
+    const draft = planned({ target: placed, prime: primeOf(placed) });
+    const lines = ["delete PersistentVolumeClaim prime-target-uid", "patch PersistentVolumeClaim fedora"];
+    assert.deepEqual(outline(draft.actions), [...lines, "event ErrCreatingPVCPrime"]);
+    assert.equal(draft.now.target?.metadata.annotations?.[ANNOTATIONS.selectedNode], undefined);
+    assert.deepEqual(actionsOf({ target: draft.now.target }), []);
+  });
+
+  const immediate = populatedClaim({ ...waiting, annotations: { ...node, [ANNOTATIONS.immediateBind]: "" } });
+  const idle: readonly [string, Parts][] = [
+    ["it has not", { target: placed, prime: primeOf(placed, { annotations: node }) }],
+    ["the volume is there", { target: placed, prime: primeOf(placed, { status: { phase: "Bound" } }) }],
+    ["the volume is about to be bound", { target: placed, prime: primeOf(placed, { spec: { volumeName: "pvc-1" } }) }],
+    ["the worker is the first consumer", { target: immediate, prime: primeOf(immediate) }],
+    ["the class does not wait", { target: populatedClaim({ annotations: node }), prime: primeOf(placed) }],
+    ["the target's is gone, too", { target: populatedClaim(waiting), prime: primeOf(placed) }],
+    [
+      "the prime is going",
+      { target: placed, prime: primeOf(placed, { metadata: { deletionTimestamp: "2026-09-01T12:00:00Z" } }) },
+    ],
+    ["the target is bound", { target: { ...placed, status: { phase: "Bound" } }, prime: primeOf(placed) }],
+  ];
+  for (const [name, parts] of idle) {
+    it(`does not where ${name}`, () => assert.deepEqual(actionsOf(parts), []));
+  }
+});
+
 describe("planPrime, where it cannot", () => {
   const onLocal = populatedClaim({ spec: { storageClassName: LOCAL_CLASS } });
   const WARNING = ["patch PersistentVolumeClaim fedora", "event ErrCreatingPVCPrime"];
