@@ -15,7 +15,7 @@ export function isPopulatedFor(claim: Claim, dataVolume: DataVolume): boolean {
 }
 
 /** False for a claim that was made for this very DataVolume: that one is filled. */
-export function mayAdopt(claim: Claim, dataVolume: DataVolume, { config }: ClusterFacts): boolean {
+function mayAdopt(claim: Claim, dataVolume: DataVolume, { config }: ClusterFacts): boolean {
   const madeFor = annotationsOf(claim)[ANNOTATIONS.createdForDataVolume];
   if (madeFor !== undefined && madeFor === dataVolume.metadata.uid) return false;
   const allowed = annotationsOf(dataVolume)[ANNOTATIONS.allowClaimAdoption];

@@ -30,7 +30,7 @@ export function choosePopulator(dataVolume: DataVolume, spec: ClaimSpec, facts: 
 }
 
 /** A CSIDriver is named like its provisioner. */
-export function hasCsiDriver({ storageClassName }: ClaimSpec, facts: ClusterFacts): boolean {
+function hasCsiDriver({ storageClassName }: ClaimSpec, facts: ClusterFacts): boolean {
   const provisioner = findClass(facts, storageClassName)?.provisioner;
   return facts.csiDrivers.some(({ metadata }) => metadata.name === provisioner);
 }

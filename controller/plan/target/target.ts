@@ -4,11 +4,12 @@
  * profile, a volume, a CSIDriver or the DataVolume's annotations change.
  */
 import type { DataVolume, ImportSource } from "../../api/cdi.ts";
-import type { ClaimSpec, DataReference } from "../../api/kube.ts";
+import type { Claim, ClaimSpec, DataReference } from "../../api/kube.ts";
 import { ANNOTATIONS, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
+import { requiresWork } from "./adoption.ts";
 import { planExistingTarget } from "./existing-target.ts";
 import { importSourceOf } from "./import-source.ts";
 import { choosePopulator, describeClass } from "./populator-choice.ts";
@@ -28,10 +29,7 @@ export function planTarget(draft: ImportDraft): void {
   if (dataVolume === undefined || dataVolume.metadata.deletionTimestamp !== undefined) return;
   if (target !== undefined) {
     planExistingTarget(draft, dataVolume, target);
-    const reference = externalReference(dataVolume);
-    if (reference !== undefined && isOfOthers(reference) && target.spec.dataSourceRef === undefined) {
-      draft.problem("NoAnyVolumeDataSource", "The API server has dropped dataSourceRef: the claim will stay empty");
-    }
+    tellDroppedReference(draft, dataVolume, target);
     return;
   }
   // Restored from a backup: the claim comes from there, too.
@@ -74,6 +72,14 @@ function tellRejection(draft: ImportDraft): boolean {
   const reason = rejected.message.includes("exceeded quota:") ? "ErrExceededQuota" : "ErrClaimNotValid";
   draft.problem(reason, rejected.message);
   return true;
+}
+
+/** An API server that does not know references to other kinds lets the claim in without. */
+function tellDroppedReference(draft: ImportDraft, dataVolume: DataVolume, target: Claim): void {
+  const reference = externalReference(dataVolume);
+  if (reference === undefined || !isOfOthers(reference) || target.spec.dataSourceRef !== undefined) return;
+  if (!requiresWork(target, dataVolume, draft.now.cluster)) return;
+  draft.problem("NoAnyVolumeDataSource", "The API server has dropped dataSourceRef: the claim will stay empty");
 }
 
 /** What a DataVolume without a source of CDI's own is filled from, by others (contract 2.6). */

@@ -160,6 +160,20 @@ describe("the VolumeImportSource", () => {
       undefined,
     ],
     [
+      "is not for a claim that came with its disk",
+      made,
+      populatedClaim({ owner: made, annotations: { [POPULATED_FOR]: "fedora" } }),
+      undefined,
+      undefined,
+    ],
+    [
+      "goes where the claim came with its disk",
+      made,
+      populatedClaim({ owner: made, annotations: { [POPULATED_FOR]: "fedora" } }),
+      source,
+      "delete",
+    ],
+    [
       "is not for a claim filled in place",
       made,
       claim({ owner: made, annotations: CREATED_FOR }),

@@ -227,6 +227,11 @@ describe("population by others", () => {
     const made = external(CSI_CLASS, reference);
     const target = claim({ owner: made, annotations: { [EXTERNAL]: "true" } });
     assert.equal(draftFor(made, { target }).foundProblem?.reason, "NoAnyVolumeDataSource");
+    const filled = {
+      ...target,
+      metadata: { ...target.metadata, annotations: { "cdi.kubevirt.io/storage.populatedFor": NAME } },
+    };
+    assert.equal(draftFor(made, { target: filled }).foundProblem, undefined);
     const kept = claim({ owner: made, spec: { dataSourceRef: reference } });
     assert.equal(draftFor(made, { target: kept }).foundProblem, undefined);
   });
