@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { after, describe, it } from "node:test";
-import { guestImage } from "../support/build-qcow2.ts";
+import { guestImage, writesOf } from "../support/build-qcow2.ts";
 import { golden } from "../support/golden.ts";
 import { sampleBytes } from "../support/images.ts";
 import { withFolder } from "../support/loop-device.ts";
@@ -130,9 +130,4 @@ function countOn(trace: readonly string[], file: string): Record<string, number>
     counts.set(call[1], (counts.get(call[1]) ?? 0) + 1);
   }
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** A cluster at each place, in this order, by qemu-io. */
-function writesOf(clusters: readonly number[]): string[] {
-  return clusters.map((cluster) => `write -P ${1 + (cluster % 255)} ${cluster * 64}k 64k`);
 }

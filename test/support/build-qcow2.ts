@@ -117,6 +117,11 @@ export function guestImage(size: string, options: string, commands: readonly str
   });
 }
 
+/** Commands of qemu-io that write these clusters of 64 KiB, in this order, each with a byte of its own. */
+export function writesOf(clusters: readonly number[]): string[] {
+  return clusters.map((cluster) => `write -P ${1 + (cluster % 255)} ${cluster * 64}k 64k`);
+}
+
 /** `image` after `change` did to the file what it likes. */
 export function changedImage(image: Uint8Array, change: (file: string) => void): Buffer {
   return inTemporaryFolder((folder) => {
