@@ -33,6 +33,7 @@ const ALLOWED = [
   "delete pods",
   "create events",
   "list storageclasses storage.k8s.io",
+  "watch volumesnapshotclasses snapshot.storage.k8s.io",
 ];
 const DENIED = [
   "get secrets",
