@@ -89,11 +89,17 @@ export async function untilReady(
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
-    if (!isRunning(program)) throw new Error(`${program.name} ended: ${endOf(program.log)}`);
+    expectRunning([program]);
     if (await isReady().catch(() => false)) return;
     if (Date.now() > deadline) throw new Error(`${program.name} is not ready: ${endOf(program.log)}`);
     await sleep(POLL_MS);
   }
+}
+
+/** @throws Error with the end of its log if one of them has ended */
+export function expectRunning(programs: readonly StartedProcess[]): void {
+  const ended = programs.find((program) => !isRunning(program));
+  if (ended !== undefined) throw new Error(`${ended.name} ended: ${endOf(ended.log)}`);
 }
 
 /** The last lines that a program wrote. */

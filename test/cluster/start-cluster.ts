@@ -27,7 +27,7 @@ import {
 } from "./machine.ts";
 import { CSI_DRIVER, startContainerd, startKubelet } from "./node.ts";
 import type { NodePlan } from "./node.ts";
-import { isRunning, processFacts, startProgram } from "./processes.ts";
+import { expectRunning, isRunning, processFacts, startProgram } from "./processes.ts";
 import type { StartedProcess } from "./processes.ts";
 import { clusterProgram } from "./programs.ts";
 import { startProvisioners, storageObjects } from "./storage.ts";
@@ -79,6 +79,7 @@ export async function startCluster(): Promise<boolean> {
   try {
     takeOfMachine(state, nodes);
     const running = await startAll(folder, nodes, onStart);
+    expectRunning(state.processes);
     state = { ...state, running };
     writeState(state);
     return true;
@@ -135,8 +136,15 @@ async function startAll(folder: string, nodes: readonly NodePlan[], onStart: OnS
       onStart,
     });
   }
-  await startProvisioners({ folder, kubeconfig: controlPlane.kubeconfig, nodes, onStart });
-  await untilUsable(controlPlane, nodes);
+  const api = openApi(controlPlane.kubeconfig);
+  try {
+    // One of the provisioners ends if it does not find its own.
+    for (const object of storageObjects()) await create(api, object);
+    await startProvisioners({ folder, kubeconfig: controlPlane.kubeconfig, nodes, onStart });
+    await untilUsable(api, nodes);
+  } finally {
+    api.close();
+  }
   const { kubeconfig, kubectl, server, certificateFile } = controlPlane;
   const facts = nodes.map(({ name, address, socket, folder: place }) => ({ name, address, socket, folder: place }));
   return { kubeconfig, kubectl, server, certificateFile, hostAddress: HOST_ADDRESS, hostName: HOST_NAME, nodes: facts };
@@ -183,22 +191,16 @@ interface CsiNodeObject {
 }
 
 /** Nodes ready, without the taints of new ones, and with the CSI driver; pods can have their service account. */
-async function untilUsable({ kubeconfig }: ControlPlane, nodes: readonly NodePlan[]): Promise<void> {
-  const api: Api = openApi(kubeconfig);
-  try {
-    for (const object of storageObjects()) await create(api, object);
-    for (const { name } of nodes) {
-      await api.until<NodeObject>(`/api/v1/nodes/${name}`, (node) => node !== undefined && isUsable(node), READY_MS);
-      const hasDriver = (object: CsiNodeObject | undefined): boolean => {
-        return object?.spec.drivers?.some((driver) => driver.name === CSI_DRIVER) ?? false;
-      };
-      await api.until<CsiNodeObject>(`/apis/storage.k8s.io/v1/csinodes/${name}`, hasDriver, READY_MS);
-    }
-    const account = "/api/v1/namespaces/default/serviceaccounts/default";
-    await api.until<object>(account, (object) => object !== undefined, READY_MS);
-  } finally {
-    api.close();
+async function untilUsable(api: Api, nodes: readonly NodePlan[]): Promise<void> {
+  for (const { name } of nodes) {
+    await api.until<NodeObject>(`/api/v1/nodes/${name}`, (node) => node !== undefined && isUsable(node), READY_MS);
+    const hasDriver = (object: CsiNodeObject | undefined): boolean => {
+      return object?.spec.drivers?.some((driver) => driver.name === CSI_DRIVER) ?? false;
+    };
+    await api.until<CsiNodeObject>(`/apis/storage.k8s.io/v1/csinodes/${name}`, hasDriver, READY_MS);
   }
+  const account = "/api/v1/namespaces/default/serviceaccounts/default";
+  await api.until<object>(account, (object) => object !== undefined, READY_MS);
 }
 
 function isUsable({ spec, status }: NodeObject): boolean {
