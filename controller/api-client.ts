@@ -5,13 +5,14 @@
  * carries the UID (and resourceVersion) that it was made for, a deletion the UID. What the server says no with is an
  * ApiError. Answers have limits; a page of a list that is too large is asked for again in smaller pages.
  */
-import fetch from "node-fetch";
-import type { Response } from "node-fetch";
 import { apiErrorOf, apiErrorOfStatus } from "./api-error.ts";
+import type { ApiError } from "./api-error.ts";
 import { addressOf, kindOf } from "./api/kinds.ts";
 import type { Kind } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
 import type { Connection } from "./cluster.ts";
+import { AnswerTooLarge, ask, readText } from "./http-exchange.ts";
+import type { Answer } from "./http-exchange.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { MergePatch, ObjectKey } from "./plan/action.ts";
 
@@ -77,7 +78,7 @@ export class ApiClient {
       try {
         page = await this.#json("GET", `${addressOf(kind, options.namespace)}?${query.toString()}`, options);
       } catch (error) {
-        if (!isTooLarge(error) || limit === 1) throw error;
+        if (!(error instanceof AnswerTooLarge) || limit === 1) throw error;
         limit = Math.ceil(limit / 4);
         continue;
       }
@@ -103,11 +104,10 @@ export class ApiClient {
       resourceVersion,
     });
     this.#onCall("watch", kind.kind);
-    const until = AbortSignal.any([signal, AbortSignal.timeout(WATCH_TIMEOUT_MS)]);
-    const response = await this.#send("GET", `${addressOf(kind)}?${query.toString()}`, { signal: until });
-    if (!response.ok) throw apiErrorOf(response.status, await limitedText(response));
-    if (response.body === null) return;
-    for await (const line of jsonLines(response.body as AsyncIterable<Uint8Array>)) {
+    const address = `${addressOf(kind)}?${query.toString()}`;
+    const answer = await this.#send("GET", address, { signal, timeoutMs: WATCH_TIMEOUT_MS });
+    if (!isSuccess(answer)) throw await errorOf(answer);
+    for await (const line of jsonLines(answer.body)) {
       const event = line as { readonly type?: unknown; readonly object?: unknown } | null;
       if (event?.type === "ERROR") throw apiErrorOfStatus(event.object);
       const isKnown = event !== null && EVENT_TYPES.has(event.type as string) && isObject(event.object);
@@ -155,38 +155,28 @@ export class ApiClient {
   }
 
   async #json(method: string, address: string, options: SendOptions): Promise<object> {
-    const timeout = AbortSignal.timeout(CALL_TIMEOUT_MS);
-    const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
-    const response = await this.#send(method, address, { ...options, signal });
-    if (!response.ok) throw apiErrorOf(response.status, await limitedText(response));
-    const answer: unknown = JSON.parse(await response.text());
-    if (!isMap(answer)) throw new Error(`the API server answered ${method} ${pathOf(address)} with no object`);
-    return answer;
+    const answer = await this.#send(method, address, options);
+    if (!isSuccess(answer)) throw await errorOf(answer);
+    const parsed: unknown = JSON.parse(await readText(answer, MAX_ANSWER_BYTES));
+    if (!isMap(parsed)) throw new Error(`the API server answered ${method} ${pathOf(address)} with no object`);
+    return parsed;
   }
 
-  async #send(method: string, address: string, options: SendOptions): Promise<Response> {
+  async #send(method: string, address: string, options: SendOptions): Promise<Answer> {
+    const { contentType, signal, timeoutMs = CALL_TIMEOUT_MS } = options;
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body);
     for (let attempt = 1; ; attempt++) {
-      const { headers, agent } = await this.#connection.access({ fresh: attempt > 1 });
-      const { body, contentType } = options;
-      const response = await fetch(`${this.#connection.server}${address}`, {
-        method,
-        agent,
-        redirect: "error",
-        size: method === "GET" && address.includes("watch=1") ? 0 : MAX_ANSWER_BYTES,
-        headers: {
-          ...headers,
-          accept: "application/json",
-          "user-agent": "decant-controller",
-          ...(contentType === undefined ? {} : { "content-type": contentType }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(options.signal === undefined ? {} : { signal: options.signal }),
-      });
-      if (response.status !== 401 || attempt > 1) return response;
-      await limitedText(response);
+      const { headers: given, agent } = await this.#connection.access({ fresh: attempt > 1 });
+      const headers = { ...given, ...ACCEPT, ...(contentType === undefined ? {} : { "content-type": contentType }) };
+      const url = `${this.#connection.server}${address}`;
+      const answer = await ask({ url, method, agent, headers, body, signal, timeoutMs });
+      if (answer.status !== 401 || attempt > 1) return answer;
+      answer.drop();
     }
   }
 }
+
+const ACCEPT = { accept: "application/json", "user-agent": "decant-controller" } as const;
 
 const EVENT_TYPES: ReadonlySet<string> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]);
 
@@ -194,6 +184,7 @@ interface SendOptions {
   readonly body?: object;
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number;
 }
 
 interface Page {
@@ -208,24 +199,21 @@ function selectors({ labelSelector, fieldSelector }: ListOptions): Record<string
   };
 }
 
-/** The beginning of an answer that only explains a status. */
-async function limitedText(response: Response): Promise<string> {
-  const pieces: Buffer[] = [];
-  let length = 0;
-  for await (const piece of response.body ?? []) {
-    pieces.push(Buffer.from(piece));
-    length += piece.length;
-    if (length > MAX_ERROR_BYTES) break;
+function isSuccess({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+async function errorOf(answer: Answer): Promise<ApiError> {
+  try {
+    return apiErrorOf(answer.status, await readText(answer, MAX_ERROR_BYTES));
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error;
+    return apiErrorOf(answer.status, "");
   }
-  return Buffer.concat(pieces).toString("utf8", 0, MAX_ERROR_BYTES);
 }
 
 function pathOf(address: string): string {
   return address.split("?", 1)[0] ?? "";
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof Error && "type" in error && error.type === "max-size";
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 /**
  * What the controller counts, for Prometheus.
  */
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Verb } from "./api-client.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { WorkQueue } from "./queue.ts";
@@ -26,6 +26,8 @@ const BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30];
 export function createMetrics({ queue, cache }: MetricsSources): Metrics {
   const registry = new Registry();
   const registers = [registry];
+  // The process itself: memory, CPU time, delays of the event loop.
+  collectDefaultMetrics({ register: registry });
   const calls = new Counter({
     name: "decant_controller_api_calls_total",
     help: "Calls of the Kubernetes API",

@@ -1,0 +1,194 @@
+/**
+ * Many DataVolumes at once on a real API server: how long until the last one has Succeeded, how many calls each takes, and how
+ * much memory the controller has. Half of them are of a class with a CSI driver (by a prime), half of one without (in place).
+ *
+ * The controller is a process of its own, as it is in a pod.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DataVolume } from "../../controller/api/cdi.ts";
+import { freePort } from "../support/server-process.ts";
+import { openApi } from "./api.ts";
+import type { Api } from "./api.ts";
+import { startControlPlane } from "./control-plane.ts";
+import { stopPrograms } from "./processes.ts";
+import { startBinder, startStubNodes } from "./stub-nodes.ts";
+
+export interface ManyImports {
+  readonly count: number;
+  /** From the first creation until the last one has Succeeded. */
+  readonly seconds: number;
+  readonly writesEach: number;
+  readonly readsEach: number;
+  /** Resident, of the controller: when all is done, and the most that it ever had. Megabytes. */
+  readonly residentMb: number;
+  readonly peakMb: number;
+  /** Of the controller, until all is done. */
+  readonly cpuSeconds: number;
+  /** Writes besides Lease renewals in the idle time after it. */
+  readonly idleWrites: number;
+}
+
+export interface ManyImportsOptions {
+  readonly count: number;
+  readonly idleSeconds: number;
+  /** Default: cmd/decant.ts as it stands. What Node.js needs to read TypeScript is 30 MB; the image has compiled code. */
+  readonly program?: string;
+}
+
+const NAMESPACE = "many";
+const CLASSES = [
+  { name: "csi", provisioner: "csi.test.decant" },
+  { name: "plain", provisioner: "plain.test.decant" },
+] as const;
+const CREATORS = 8;
+const POLL_MS = 500;
+const ROOT = path.join(import.meta.dirname, "../..");
+/** A server that is stuck does not hold the caller for ever. */
+const PATIENCE_MS = 400_000;
+
+export async function importMany(options: ManyImportsOptions): Promise<ManyImports> {
+  const { count, idleSeconds, program = path.join(ROOT, "cmd/decant.ts") } = options;
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "decant-many-"));
+  const controlPlane = await startControlPlane();
+  const api = openApi(controlPlane.kubeconfig);
+  const binder = await startBinder(controlPlane, folder);
+  const stub = await startStubNodes(controlPlane.kubeconfig);
+  const port = await freePort();
+  const log = fs.openSync(path.join(folder, "controller.log"), "w");
+  const to = ["--kubeconfig", controlPlane.kubeconfig, "--namespace", "default", "--metrics-port", String(port)];
+  const controller = spawn(process.execPath, [program, "controller", "--worker-image", "worker:test", ...to], {
+    stdio: ["ignore", "ignore", log],
+  });
+  try {
+    await prepare(api, port);
+    const before = await countCalls(port);
+    const startedAt = performance.now();
+    await createAll(api, count);
+    await untilAllSucceeded(port, count);
+    const seconds = (performance.now() - startedAt) / 1000;
+    // Clean-up after the last one is work, too.
+    await untilQuiet(port);
+    const after = await countCalls(port);
+    const memory = memoryOf(controller.pid ?? 0);
+    const cpuSeconds = valueOf(await metrics(port), "process_cpu_seconds_total") ?? 0;
+    await sleep(idleSeconds * 1000);
+    const idle = await countCalls(port);
+    return {
+      count,
+      seconds,
+      writesEach: (after.writes - before.writes) / count,
+      readsEach: (after.reads - before.reads) / count,
+      ...memory,
+      cpuSeconds,
+      idleWrites: idle.writes - after.writes,
+    };
+  } finally {
+    controller.kill();
+    await once(controller, "exit");
+    await stub.stop();
+    api.close();
+    await stopPrograms([binder]);
+    await controlPlane.stop();
+    fs.closeSync(log);
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function prepare(api: Api, port: number): Promise<void> {
+  await api.request("POST", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  for (const { name, provisioner } of CLASSES) {
+    await api.request("POST", "/apis/storage.k8s.io/v1/storageclasses", { metadata: { name }, provisioner });
+  }
+  const driver = { metadata: { name: CLASSES[0].provisioner }, spec: { attachRequired: false } };
+  await api.request("POST", "/apis/storage.k8s.io/v1/csidrivers", driver);
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    const page = ready?.ok === true ? await metrics(port) : "";
+    if (valueOf(page, `decant_controller_objects{kind="StorageProfile"}`) === CLASSES.length) return;
+    if (Date.now() > deadline) throw new Error("the controller does not become ready");
+    await sleep(POLL_MS);
+  }
+}
+
+async function createAll(api: Api, count: number): Promise<void> {
+  let next = 0;
+  const create = async (): Promise<void> => {
+    for (let number = next++; number < count; number = next++) {
+      const dataVolume = dataVolumeOf(number);
+      await api.request("POST", `/apis/cdi.kubevirt.io/v1beta1/namespaces/${NAMESPACE}/datavolumes`, dataVolume);
+    }
+  };
+  await Promise.all(Array.from({ length: CREATORS }, create));
+}
+
+function dataVolumeOf(number: number): DataVolume {
+  const storageClassName = CLASSES[number % CLASSES.length]?.name ?? "";
+  return {
+    apiVersion: "cdi.kubevirt.io/v1beta1",
+    kind: "DataVolume",
+    metadata: {
+      name: `disk-${number}`,
+      annotations: { "cdi.kubevirt.io/storage.bind.immediate.requested": "" },
+    },
+    spec: {
+      source: { http: { url: `http://images.example.org/disk-${number}.qcow2` } },
+      pvc: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    },
+  };
+}
+
+async function untilAllSucceeded(port: number, count: number): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const page = await metrics(port);
+    const succeeded = sumOf(page, /^decant_controller_imports\{phase="Succeeded"/);
+    if (succeeded === count) return;
+    if (Date.now() > deadline) throw new Error(`${succeeded} of ${count} have Succeeded:\n${page}`);
+    await sleep(POLL_MS);
+  }
+}
+
+async function untilQuiet(port: number): Promise<void> {
+  for (let before = -1; ; await sleep(2 * POLL_MS)) {
+    const { writes } = await countCalls(port);
+    if (writes === before) return;
+    before = writes;
+  }
+}
+
+async function countCalls(port: number): Promise<{ readonly writes: number; readonly reads: number }> {
+  const page = await metrics(port);
+  return {
+    writes: sumOf(page, /^decant_controller_api_calls_total\{verb="(?:create|patch|delete)",kind="(?!Lease")/),
+    reads: sumOf(page, /^decant_controller_api_calls_total\{verb="(?:get|list)",kind="(?!Lease")/),
+  };
+}
+
+async function metrics(port: number): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
+  return await answer.text();
+}
+
+function sumOf(page: string, start: RegExp): number {
+  const lines = page.split("\n").filter((line) => start.test(line));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+}
+
+function valueOf(page: string, name: string): number | undefined {
+  const line = page.split("\n").find((one) => one.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length + 1));
+}
+
+function memoryOf(pid: number): { readonly residentMb: number; readonly peakMb: number } {
+  const status = fs.readFileSync(`/proc/${pid}/status`, "utf8");
+  const megabytes = (name: string): number => {
+    return Math.round((Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) * 1024) / 1e6);
+  };
+  return { residentMb: megabytes("VmRSS"), peakMb: megabytes("VmHWM") };
+}
