@@ -73,7 +73,7 @@ export function judge(row: Row, work: Pick<Work, "entries">, { threads, load }: 
     portableRatio: ratioOf(peer, portable, (entry) => secondsOf(entry)),
     fastestPeer: fastest(others.filter(isPeerOfDisk), own),
     limits: others
-      .filter((entry) => entry.peer === LIMIT)
+      .filter((entry) => entry.peer === LIMIT && entry.name !== line)
       .map((entry) => ({ name: entry.name, seconds: secondsOf(entry) }))
       .filter((one): one is Limit => one.seconds !== null),
     troubles: troubles.filter(({ note }) => note !== undefined).map(({ name, note }) => `${name}: ${note}`),

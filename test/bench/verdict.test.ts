@@ -73,6 +73,8 @@ describe("judge", () => {
     assert.equal(verdict.portableRatio, 1.25);
     assert.deepEqual(verdict.fastestPeer, { name: "C", ratio: 1.5 });
     assert.deepEqual(verdict.limits, [{ name: "disk alone: cp", seconds: 1 }]);
+    const against = judge({ ...ROW, line: limit.name }, { entries: [DECANT, limit] }, HERE);
+    assert.deepEqual([against.ratio, against.limits], [0.5, []]);
   });
 });
 
