@@ -42,16 +42,21 @@ const LONGEST_LEASE_SECONDS = 3600;
 const CDI_LEASE_NAME = "cdi-controller-leader-election-helper";
 
 /**
- * Two controllers that fill the same claims would fight over them.
+ * Two controllers that fill the same claims would fight over them: CDI's, or another installation of this one. Replicas of one
+ * installation share a namespace.
  * @returns who else works here, as `<namespace>/<lease>`; undefined if nobody does
  */
-export async function findOtherController(client: ApiClient, now: number): Promise<string | undefined> {
-  const { items } = await client.list(LEASE, { fieldSelector: `metadata.name=${CDI_LEASE_NAME}` });
-  const held = (items as readonly Lease[]).find(({ spec }) => {
-    const renewed = Date.parse(spec?.renewTime ?? "");
-    return isHeld(spec) && Number.isFinite(renewed) && renewed + durationMs(spec) > now;
-  });
-  return held === undefined ? undefined : `${held.metadata.namespace}/${held.metadata.name}`;
+export async function findOtherController({ client, namespace, now }: LeaderOptions): Promise<string | undefined> {
+  for (const name of [CDI_LEASE_NAME, LEASE_NAME]) {
+    const { items } = await client.list(LEASE, { fieldSelector: `metadata.name=${name}` });
+    const held = (items as readonly Lease[]).find(({ metadata, spec }) => {
+      if (name === LEASE_NAME && metadata.namespace === namespace) return false;
+      const renewed = Date.parse(spec?.renewTime ?? "");
+      return isHeld(spec) && Number.isFinite(renewed) && renewed + durationMs(spec) > now();
+    });
+    if (held !== undefined) return `${held.metadata.namespace}/${held.metadata.name}`;
+  }
+  return undefined;
 }
 
 /** Waits until this replica holds the Lease. Rejects only if the signal is aborted. */
@@ -81,24 +86,34 @@ export async function becomeLeader(options: LeaderOptions): Promise<void> {
   }
 }
 
-/** Renews the Lease. Resolves when it is lost, or when the signal is aborted. */
+/** Renews the Lease. Resolves when it is lost, or when the signal is aborted; an API server that is silent holds up neither. */
 export async function stayLeader(options: LeaderOptions): Promise<"lost" | "stopped"> {
-  const { client, log, now, sleep, signal, identity } = options;
+  const { log, now, sleep, signal } = options;
   let renewedAt = now();
   for (;;) {
     await sleep(RENEW_MS);
     if (signal.aborted) return "stopped";
     try {
-      const lease = await findLease(options);
-      if (lease?.spec?.holderIdentity !== identity) return "lost";
-      await client.patch(keyOfLease(lease), { spec: { renewTime: microTime(now()) } }, preconditions(lease));
-      renewedAt = now();
+      const askedAt = now();
+      const waiting = sleep(Math.max(0, renewedAt + GIVE_UP_MS - askedAt)).then(() => "silent" as const);
+      const renewal = await Promise.race([renew(options), waiting]);
+      if (signal.aborted) return "stopped";
+      if (renewal !== "renewed") return "lost";
+      renewedAt = askedAt;
     } catch (error) {
       if (signal.aborted) return "stopped";
       log.warn("cannot renew the lease", { error });
     }
     if (now() - renewedAt > GIVE_UP_MS) return "lost";
   }
+}
+
+async function renew(options: LeaderOptions): Promise<"renewed" | "taken"> {
+  const { client, now, identity } = options;
+  const lease = await findLease(options);
+  if (lease?.spec?.holderIdentity !== identity) return "taken";
+  await client.patch(keyOfLease(lease), { spec: { renewTime: microTime(now()) } }, preconditions(lease));
+  return "renewed";
 }
 
 /** Lets others begin at once. */

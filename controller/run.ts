@@ -56,6 +56,7 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   let queue: WorkQueue | undefined;
   let reconciler: Reconciler | undefined;
   let isReady = false;
+  let isLost = false;
   const cache = new ClusterCache((kind, before, after) => {
     if (queue === undefined) return;
     if (after === undefined) reconciler?.forget(before?.metadata.uid ?? "");
@@ -63,37 +64,64 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   });
   const metrics = createMetrics({ queue: () => queue, cache });
   const client = new ApiClient(connection, (verb, kind) => {
+    // Somebody else may be at work: what was begun goes no further.
+    if (isLost) throw new Error("the Lease is lost");
     metrics.countCall(verb, kind);
     options.onCall?.(verb, kind);
   });
   const health = await serveHealth({ port: metricsPort, isReady: () => isReady, metrics });
-  const sleep = sleepOf(clock, signal);
-  const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal, now: () => clock.now() };
-  try {
-    await refuseCompany(client, clock);
-    isReady = true;
-    await becomeLeader(leader);
-    metrics.setLeading(true);
-    isReady = false;
-    await refuseCompany(client, clock);
-    await installCrds({ client, cache, log, identity, sleep, signal, now: () => new Date(clock.now()) });
-    const working = new AbortController();
-    const reflectors = await fillCache({ ...options, client, cache, metrics, signal: working.signal });
-    const parts = { ...options, client, cache, signal: working.signal, metrics };
+  // Whatever ends the controller ends all of it: the order to stop, a lost Lease, a failure.
+  const ending = new AbortController();
+  const over = ending.signal;
+  const end = (): void => ending.abort();
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
+  const sleep = sleepOf(clock, over);
+  const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal: over, now: () => clock.now() };
+  const parts: Parts = { ...options, client, cache, signal: over, metrics };
+
+  /** Until it is over. */
+  async function work(): Promise<void> {
+    await refuseCompany(leader);
+    await installCrds({ client, cache, log, identity, sleep, signal: over, now: () => new Date(clock.now()) });
+    const reflectors = await fillCache(parts);
     const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key) });
     reconciler = createReconciler(parts, progress);
     await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);
     for (const key of allUnits(cache)) queue.add(key);
-    void askForProgress(progress, sleepOf(clock, working.signal), working.signal);
+    void askForProgress(progress, sleep, over);
     isReady = true;
     log.info("the cache is filled", cache.sizes());
     options.onStarted?.();
-    const end = await stayLeader(leader);
-    working.abort();
+    if (!over.aborted) await new Promise((resolve) => over.addEventListener("abort", resolve, { once: true }));
     await Promise.all([queue.stop(), ...reflectors]);
-    if (end === "stopped") await resign(leader);
-    return end;
+  }
+
+  async function stay(): Promise<RunEnd> {
+    const how = await stayLeader(leader);
+    isLost = how === "lost";
+    end();
+    return how;
+  }
+
+  try {
+    await refuseCompany(leader);
+    isReady = true;
+    await becomeLeader(leader);
+    metrics.setLeading(true);
+    isReady = false;
+    // From now on: CRDs and the first lists of a large cluster may take longer than a Lease lasts.
+    const staying = stay();
+    try {
+      await work();
+    } catch (error) {
+      if (!over.aborted) throw error;
+    } finally {
+      end();
+      if ((await staying) === "stopped") await resign(leader);
+    }
+    return await staying;
   } catch (error) {
     if (signal.aborted) return "stopped";
     throw error;
@@ -103,16 +131,20 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   }
 }
 
-async function refuseCompany(client: ApiClient, clock: Clock): Promise<void> {
-  const other = await findOtherController(client, clock.now());
+async function refuseCompany(leader: LeaderOptions): Promise<void> {
+  const other = await findOtherController(leader);
   if (other === undefined) return;
   throw new Error(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
 }
 
 type Parts = RunOptions & { readonly client: ApiClient; readonly cache: ClusterCache; readonly metrics: Metrics };
 
-/** @returns what ends with the signal, when everything has been listed once */
+/**
+ * @returns what ends with the signal, when everything has been listed once
+ * @throws what the signal says, if it is aborted before
+ */
 async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<Promise<void>[]> {
+  signal.throwIfAborted();
   const missing = new Set(Object.keys(CACHED_KINDS));
   const reflectors: Promise<void>[] = [];
   await new Promise<void>((resolve) => {
@@ -124,6 +156,7 @@ async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<
     const options = { client, cache, log, signal, onSynced, sleep: sleepOf(clock, signal) };
     for (const kind of Object.keys(CACHED_KINDS) as CachedKind[]) reflectors.push(reflect(kind, options));
   });
+  signal.throwIfAborted();
   return reflectors;
 }
 
@@ -161,9 +194,10 @@ async function askForProgress(progress: Progress, sleep: (ms: number) => Promise
 }
 
 /** What imports read: before the first of them, so that none complains that it is not there yet. */
-async function planCluster(reconciler: Reconciler, { cache, log }: Parts): Promise<void> {
+async function planCluster(reconciler: Reconciler, { cache, log, signal }: Parts): Promise<void> {
   for (const key of allUnits(cache)) {
     if (unitOfKey(key).of === "import") continue;
+    signal.throwIfAborted();
     try {
       await reconciler.work(key);
       // The API server takes no status with a new object.

@@ -111,11 +111,13 @@ describe("deploy/", { skip }, () => {
     }
   });
 
-  it("its account finds the Lease of CDI's controller anywhere, and has its own", async () => {
+  it("its account finds the Leases of other controllers anywhere, and has its own", async () => {
     const token = kubectl("create", "token", "decant-controller", "-n", "decant");
     const own = openApi(controlPlane.writeKubeconfig("leases", token));
     try {
-      await own.get(`${LEASES}?fieldSelector=metadata.name%3Dcdi-controller-leader-election-helper`);
+      for (const name of ["cdi-controller-leader-election-helper", "decant-controller"]) {
+        await own.get(`${LEASES}?fieldSelector=metadata.name%3D${name}`);
+      }
       await isForbidden(own.get(LEASES));
       const folder = "/apis/coordination.k8s.io/v1/namespaces/decant/leases";
       await own.request("POST", folder, { metadata: { name: "decant-controller" }, spec: { holderIdentity: "one" } });

@@ -48,6 +48,8 @@ export class FakeApiServer {
   readonly calls: Call[] = [];
   /** Answers instead of the server. */
   refuse: (call: Call) => Refusal | undefined = () => undefined;
+  /** Every answer waits for it. */
+  hold: ((method: string, kind: string) => Promise<void>) | undefined;
   /** Told of every change. */
   onChange: (object: Stored, isGone: boolean) => void = () => undefined;
   readonly #objects = new Map<string, Stored>();
@@ -174,6 +176,7 @@ export class FakeApiServer {
       const kind = KINDS.find((one) => one.plural === plural && one.apiVersion === version);
       if (kind === undefined) throw refusalError(404, "NotFound", `no such resource: ${url.pathname}`);
       const body = await readBody(request);
+      if (this.hold !== undefined) await this.hold(request.method ?? "", kind.kind);
       if (name === undefined && request.method === "GET") return this.#serveMany(kind, namespace, url, response, send);
       const call: Call = {
         verb: VERBS[request.method ?? ""] ?? "get",

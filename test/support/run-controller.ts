@@ -23,6 +23,9 @@ export interface StartedController {
 
 export interface StartControllerOptions {
   readonly identity?: string;
+  /** Of the Lease. */
+  readonly namespace?: string;
+  readonly clock?: Clock;
   /** Called before each call; what it throws takes the call's place. */
   readonly onCall?: CallObserver;
 }
@@ -43,11 +46,11 @@ export function startController(connection: Connection, options: StartController
   const ended = runController({
     connection,
     settings: settings(),
-    namespace: "decant",
+    namespace: options.namespace ?? "decant",
     identity: options.identity ?? "replica",
     metricsPort: 0,
     log: openLog({ verbosity: 1, write: (line) => void lines.push(JSON.parse(line)), now: () => new Date() }),
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     signal: stopping.signal,
     onCall: (verb, kind) => {
       if (isDead) throw new Error("killed");
