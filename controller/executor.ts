@@ -4,7 +4,7 @@
  */
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
-import { EVENT } from "./api/kinds.ts";
+import { EVENT, kindOf } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { Log } from "./log.ts";
@@ -53,7 +53,8 @@ export async function execute(
     } else {
       if (refused !== undefined && isOf(refused, action)) return { end: "rejected", rejection: refused };
       try {
-        await change(action, options);
+        const stranger = await change(action, options);
+        if (stranger !== undefined) return { end: "rejected", rejection: stranger };
       } catch (error) {
         return endOf(error, action);
       }
@@ -62,24 +63,43 @@ export async function execute(
   return { end: "done", againAfterMs };
 }
 
-async function change(action: Change, { client, cache }: ExecutorOptions): Promise<void> {
+/** @returns why it could not be done, where the API server itself has nothing against it */
+async function change(action: Change, options: ExecutorOptions): Promise<Rejection | undefined> {
+  const { client, cache } = options;
   switch (action.do) {
     case "create":
-      try {
-        cache.apply(await client.create(action.object));
-      } catch (error) {
-        // A fixed name: it was made before, by us or by somebody else, and the next plan sees whose it is.
-        if (!(error instanceof ApiError && error.alreadyExists)) throw error;
-      }
-      return;
+      return await create(action.object, options);
     case "patch": {
       const { object, patch, uid, resourceVersion, subresource } = action;
       cache.apply(await client.patch(object, patch, { uid, resourceVersion }, subresource));
-      return;
+      return undefined;
     }
     case "delete":
       await remove(action, client, cache);
+      return undefined;
   }
+}
+
+/** A fixed name: what exists already was made before, by us or by somebody else, who may not even be in the cache. */
+async function create(object: KubeObject, { client, cache }: ExecutorOptions): Promise<Rejection | undefined> {
+  try {
+    cache.apply(await client.create(object));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError && error.alreadyExists)) throw error;
+  }
+  const { kind, metadata } = object;
+  const found = await client.get(kindOf(object), metadata.name, metadata.namespace);
+  cache.apply(found);
+  if (isOfSameOwner(found, object)) return undefined;
+  const message = `${kind} ${metadata.name} exists and is not of this import: delete it, so that it can be made`;
+  return { do: "create", kind, name: metadata.name, reason: "AlreadyExists", message };
+}
+
+/** Where an object is to have an owner. */
+function isOfSameOwner(found: KubeObject, { metadata: { ownerReferences = [] } }: KubeObject): boolean {
+  const owners = (found.metadata.ownerReferences ?? []).map(({ uid }) => uid);
+  return ownerReferences.every(({ uid }) => owners.includes(uid));
 }
 
 async function remove({ object, uid }: Extract<Action, { do: "delete" }>, client: ApiClient, cache: ClusterCache) {

@@ -17,7 +17,7 @@ export interface ObjectKey {
 }
 
 export type Action =
-  /** That it exists already is success: the next plan sees it and says whose it is. */
+  /** That it exists already is success if it has the owner that it is to have; else a rejection, which the next plan tells. */
   | { readonly do: "create"; readonly object: KubeObject }
   | {
       readonly do: "patch";
