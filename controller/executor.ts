@@ -66,18 +66,14 @@ export async function execute(
 /** @returns why it could not be done, where the API server itself has nothing against it */
 async function change(action: Change, options: ExecutorOptions): Promise<Rejection | undefined> {
   const { client, cache } = options;
-  switch (action.do) {
-    case "create":
-      return await create(action.object, options);
-    case "patch": {
-      const { object, patch, uid, resourceVersion, subresource } = action;
-      cache.apply(await client.patch(object, patch, { uid, resourceVersion }, subresource));
-      return undefined;
-    }
-    case "delete":
-      await remove(action, client, cache);
-      return undefined;
+  if (action.do === "create") return await create(action.object, options);
+  if (action.do === "delete") {
+    await remove(action, client, cache);
+  } else {
+    const { object, patch, uid, resourceVersion, subresource } = action;
+    cache.apply(await client.patch(object, patch, { uid, resourceVersion }, subresource));
   }
+  return undefined;
 }
 
 /** A fixed name: what exists already was made before, by us or by somebody else, who may not even be in the cache. */
