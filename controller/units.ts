@@ -22,6 +22,7 @@ export const CONFIG_KEY = "config";
 
 const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const PRIME_PREFIX = "prime-";
+const SCRATCH_SUFFIX = "-scratch";
 
 export function importKey(namespace: string | undefined, name: string): string {
   return `import/${nameKey(namespace, name)}`;
@@ -84,7 +85,9 @@ function ofClaim(claim: Claim, cache: ClusterCache): readonly string[] {
   if (owner?.kind === "PersistentVolumeClaim") return [importKey(namespace, owner.name)];
   if (owner?.kind === "Pod") {
     const pod = cache.pods.get(namespace, owner.name);
-    return pod === undefined ? [] : ofPod(pod, cache);
+    if (pod !== undefined) return ofPod(pod, cache);
+    // It outlives its pod for a while; a name that was too long for this has to wait until it is asked for again.
+    return name.endsWith(SCRATCH_SUFFIX) ? ofClaimName(namespace, name.slice(0, -SCRATCH_SUFFIX.length), cache) : [];
   }
   return [importKey(namespace, name), ...ofPrimeName(name, cache)];
 }

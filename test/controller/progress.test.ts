@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+import { askProgress, Progress, progressIn, progressPageOf } from "../../controller/progress.ts";
+import { makeAuthority } from "../support/certificates.ts";
+import { pod } from "../support/observed-import.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
+
+const LINE = 'kubevirt_cdi_import_progress_total{ownerUID="uid"}';
+
+describe("progressIn", () => {
+  for (const [page, expected] of [
+    [`${LINE} 0`, "0.00%"],
+    [`# HELP x\n${LINE} 45.312\n`, "45.31%"],
+    [`${LINE} 7.5\r`, "7.50%"],
+    [`${LINE} 100`, undefined],
+    [`${LINE} 100.5`, undefined],
+    [`${LINE} 1e2`, undefined],
+    [`${LINE} NaN`, undefined],
+    [`${LINE} -1`, undefined],
+    [`${LINE} 1234`, undefined],
+    [`kubevirt_cdi_import_progress_total{ownerUID="other"} 5`, undefined],
+    [`kubevirt_cdi_import_progress_total{ownerUID="uid",more="x"} 5`, undefined],
+    ["", undefined],
+  ] as const) {
+    it(`${JSON.stringify(page)} is ${expected}`, () => assert.equal(progressIn(page, "uid"), expected));
+  }
+});
+
+describe("progressPageOf", () => {
+  const container = { name: "importer", image: "i", env: [{ name: "OWNER_UID", value: "uid" }] };
+  it("is of a worker that runs and says whose it is", () => {
+    const running = pod({ spec: { containers: [container] }, status: { phase: "Running", podIP: "10.0.0.1" } });
+    assert.deepEqual(progressPageOf(running), { host: "10.0.0.1", port: 8443, ownerUid: "uid" });
+    for (const other of [
+      pod({ spec: { containers: [container] }, status: { phase: "Pending", podIP: "10.0.0.1" } }),
+      pod({ spec: { containers: [container] }, status: { phase: "Running" } }),
+      pod({ spec: { containers: [] }, status: { phase: "Running", podIP: "10.0.0.1" } }),
+      undefined,
+    ]) {
+      assert.equal(progressPageOf(other), undefined);
+    }
+  });
+});
+
+describe("askProgress", () => {
+  it("believes any certificate, and reads no more than a page", async () => {
+    const certificate = await withTemporaryFolder(async (folder) => makeAuthority(folder).issue("DNS:elsewhere"));
+    let body = `${LINE} 12.5\n`;
+    const server = https.createServer(certificate, (_, response) => response.end(body));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const page = { host: "127.0.0.1", port: (server.address() as AddressInfo).port, ownerUid: "uid" };
+    try {
+      assert.equal(await askProgress(page), "12.50%");
+      body = `${"x".repeat(1_000_000)}\n${body}`;
+      assert.equal(await askProgress(page), undefined);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    assert.equal(await askProgress(page), undefined, "nobody is there");
+  });
+});
+
+describe("Progress", () => {
+  it("tells what is new, and forgets who has ended", async () => {
+    const told: string[] = [];
+    let pages = new Map([["a", { host: "h", port: 1, ownerUid: "uid" }]]);
+    let text: string | undefined = "1.00%";
+    const ask = async (): Promise<string | undefined> => text;
+    const progress = new Progress({ pages: () => pages, onProgress: (key) => told.push(key), ask });
+    await progress.askAll();
+    await progress.askAll();
+    text = undefined;
+    await progress.askAll();
+    assert.deepEqual([told, progress.of("a")], [["a"], "1.00%"]);
+    pages = new Map();
+    await progress.askAll();
+    assert.equal(progress.of("a"), undefined);
+  });
+});

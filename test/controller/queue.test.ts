@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { WorkQueue } from "../../controller/queue.ts";
+import type { Clock, WorkResult } from "../../controller/queue.ts";
+
+describe("WorkQueue", () => {
+  it("works on a key once, however often it was added before", async () => {
+    const { queue, worked, settle } = start(() => ({ result: "done" }), 1);
+    for (const key of ["a", "b", "a", "a"]) queue.add(key);
+    await settle();
+    // "a" was taken when it was first added, so the later ones ask for another round: one.
+    assert.deepEqual(worked, ["a", "b", "a"]);
+  });
+
+  it("never works on a key twice at a time", async () => {
+    let running = 0;
+    const { queue, worked, settle } = start(async () => {
+      running += 1;
+      assert.equal(running, 1);
+      await Promise.resolve();
+      running -= 1;
+      return { result: "done" };
+    }, 8);
+    queue.add("a");
+    queue.add("a");
+    await settle();
+    assert.deepEqual(worked, ["a", "a"]);
+  });
+
+  it("waits longer after each failure, and forgets them after a success", async () => {
+    let failures = 5;
+    const { queue, clock, settle, worked } = start(() => ({ result: failures-- > 0 ? "failed" : "done" }), 1);
+    queue.add("a");
+    const waits: number[] = [];
+    for (;;) {
+      await settle();
+      const wait = clock.advanceToNext();
+      if (wait === undefined) break;
+      waits.push(wait);
+    }
+    assert.deepEqual(waits, [100, 200, 400, 800, 1600]);
+    assert.equal(worked.length, 6);
+    failures = 1;
+    queue.add("a");
+    await settle();
+    assert.equal(clock.advanceToNext(), 100);
+  });
+
+  it("counts an exception as a failure", async () => {
+    const { queue, clock, settle, errors } = start(() => {
+      throw new Error("a bug");
+    }, 1);
+    queue.add("a");
+    await settle();
+    assert.deepEqual(errors, ["a: a bug"]);
+    assert.equal(clock.advanceToNext(), 100);
+  });
+
+  it("comes back when it was asked to, or before if something changes", async () => {
+    const { queue, clock, settle, worked } = start(() => ({ result: "done", againAfterMs: 5000 }), 1);
+    queue.add("a");
+    await settle();
+    queue.addAfter("a", 7000);
+    assert.equal(queue.scheduled, 1);
+    assert.equal(clock.advanceToNext(), 5000);
+    await settle();
+    queue.add("a");
+    await settle();
+    assert.equal(worked.length, 3);
+    assert.equal(queue.scheduled, 1, "a change takes the place of the time that was asked for before");
+  });
+
+  it("begins nothing once it is stopped", async () => {
+    const { queue, settle, worked } = start(() => ({ result: "done", againAfterMs: 1 }), 1);
+    queue.add("a");
+    queue.add("b");
+    await queue.stop();
+    queue.add("c");
+    await settle();
+    assert.deepEqual(worked, ["a"]);
+    assert.equal(queue.scheduled, 0);
+  });
+});
+
+interface FakeClock extends Clock {
+  /** Runs what is due next. @returns how long that was away */
+  advanceToNext(): number | undefined;
+}
+
+function fakeClock(): FakeClock {
+  let now = 0;
+  let timers: { readonly at: number; readonly run: () => void }[] = [];
+  return {
+    now: () => now,
+    after: (ms, run) => {
+      const timer = { at: now + ms, run };
+      timers.push(timer);
+      return () => (timers = timers.filter((one) => one !== timer));
+    },
+    advanceToNext: () => {
+      const [next] = timers.sort((a, b) => a.at - b.at);
+      if (next === undefined) return undefined;
+      timers = timers.filter((one) => one !== next);
+      const waited = next.at - now;
+      now = next.at;
+      next.run();
+      return waited;
+    },
+  };
+}
+
+function start(work: (key: string) => WorkResult | Promise<WorkResult>, concurrency: number) {
+  const clock = fakeClock();
+  const worked: string[] = [];
+  const errors: string[] = [];
+  const queue = new WorkQueue({
+    work: async (key) => {
+      worked.push(key);
+      return await work(key);
+    },
+    onError: (key, error) => errors.push(`${key}: ${(error as Error).message}`),
+    concurrency,
+    clock,
+  });
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { queue, clock, worked, errors, settle };
+}
