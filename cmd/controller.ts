@@ -4,8 +4,11 @@
  */
 import { randomBytes } from "node:crypto";
 import os from "node:os";
+import { ApiClient } from "../controller/api-client.ts";
 import { connect } from "../controller/cluster.ts";
+import type { Connection } from "../controller/cluster.ts";
 import { openLog } from "../controller/log.ts";
+import { ownImage } from "../controller/own-image.ts";
 import type { ControllerSettings } from "../controller/plan/observed.ts";
 import type { Clock } from "../controller/queue.ts";
 import { runController } from "../controller/run.ts";
@@ -18,12 +21,13 @@ import { report } from "./report-error.ts";
 const HELP = `Several replicas may run: one works, the others wait for its Lease.
 
 Examples:
-  decant controller --worker-image registry.example.org/decant:0.1.0
+  decant controller
   decant controller --kubeconfig ~/.kube/config --namespace decant --worker-image decant:dev -v 1
 
 Environment:
   KUBECONFIG                    the same as --kubeconfig
   DECANT_WORKER_IMAGE           the same as --worker-image
+  POD_NAMESPACE, POD_NAME       the pod that this runs in: without --worker-image, workers have its image
   INSTALLER_PART_OF_LABEL       for the label app.kubernetes.io/part-of of what it makes
   INSTALLER_VERSION_LABEL       for the label app.kubernetes.io/version
 
@@ -58,7 +62,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
   try {
     const command = newCommand("controller", "Fills the claims of a cluster, as its DataVolumes say.", HELP, io)
       .option("--namespace <name>", `of the Lease (default: the pod's own, else ${DEFAULT_NAMESPACE})`)
-      .option("--worker-image <name>", "image of the pods that import")
+      .option("--worker-image <name>", "image of the pods that import (default: the pod's own)")
       .option("--image-pull-policy <policy>", "of those pods", "IfNotPresent")
       .option("--max-imports <n>", "worker pods at a time; 0 sets no limit", "0")
       .option("--max-imports-per-node <n>", "the same for one node", "0")
@@ -77,10 +81,10 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
 }
 
 async function control(options: ControllerOptions, io: CommandIo): Promise<number> {
-  const settings = settingsOf(options, io.env);
+  const { findImage, ...given } = settingsOf(options, io.env);
   const metricsPort = wholeNumber("--metrics-port", options.metricsPort, MAX_PORT);
   const log = openLog({
-    verbosity: settings.verbosity - 1,
+    verbosity: given.verbosity - 1,
     write: (line) => io.stderr.write(line),
     now: () => new Date(),
   });
@@ -90,6 +94,7 @@ async function control(options: ControllerOptions, io: CommandIo): Promise<numbe
     // A replica that starts again on the same machine is another one.
     const identity = `${os.hostname()}_${randomBytes(4).toString("hex")}`;
     log.info("the controller starts", { server: connection.server, namespace, identity });
+    const settings = { ...given, workerImage: await findImage(connection) };
     const { signal } = io;
     const end = await runController({ connection, settings, namespace, identity, metricsPort, log, clock, signal });
     log.info("the controller ends", { end });
@@ -108,15 +113,17 @@ const clock: Clock = {
   },
 };
 
-function settingsOf(options: ControllerOptions, env: CommandIo["env"]): ControllerSettings {
-  const workerImage = options.workerImage ?? env["DECANT_WORKER_IMAGE"] ?? "";
-  if (workerImage === "") throw new UsageError("which image workers are started from is missing: --worker-image");
+type GivenSettings = Omit<ControllerSettings, "workerImage"> & {
+  readonly findImage: (connection: Connection) => Promise<string>;
+};
+
+function settingsOf(options: ControllerOptions, env: CommandIo["env"]): GivenSettings {
   const labels = {
     "app.kubernetes.io/part-of": env["INSTALLER_PART_OF_LABEL"],
     "app.kubernetes.io/version": env["INSTALLER_VERSION_LABEL"],
   };
   return {
-    workerImage,
+    findImage: imageFinder(options, env),
     imagePullPolicy: options.imagePullPolicy,
     verbosity: wholeNumber("-v", options.verbosity, MAX_VERBOSITY),
     maxImports: wholeNumber("--max-imports", options.maxImports, MAX_IMPORTS),
@@ -125,6 +132,15 @@ function settingsOf(options: ControllerOptions, env: CommandIo["env"]): Controll
       Object.entries(labels).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, value]])),
     ),
   };
+}
+
+function imageFinder(options: ControllerOptions, env: CommandIo["env"]): GivenSettings["findImage"] {
+  const given = options.workerImage ?? env["DECANT_WORKER_IMAGE"] ?? "";
+  if (given !== "") return async () => given;
+  const { POD_NAMESPACE: namespace = "", POD_NAME: pod = "" } = env;
+  if (namespace !== "" && pod !== "")
+    return async (connection) => await ownImage(new ApiClient(connection), namespace, pod);
+  throw new UsageError("which image workers are started from is missing: --worker-image");
 }
 
 function wholeNumber(option: string, text: string, max: number): number {

@@ -59,7 +59,10 @@ interface Workload {
 interface PodSpec {
   readonly containers: readonly {
     readonly image: string;
-    readonly env: readonly { readonly name: string; readonly value: string }[];
+    readonly env: readonly {
+      readonly name: string;
+      readonly valueFrom?: { readonly fieldRef: { fieldPath: string } };
+    }[];
   }[];
 }
 
@@ -84,7 +87,13 @@ describe("deploy/", { skip }, () => {
     const { replicas, template } = deployment.spec;
     assert.equal(replicas, 2);
     const [container] = template.spec.containers;
-    assert.equal(container?.env.find(({ name }) => name === "DECANT_WORKER_IMAGE")?.value, container?.image);
+    assert.deepEqual(
+      container?.env.map(({ name, valueFrom }) => [name, valueFrom?.fieldRef.fieldPath]),
+      [
+        ["POD_NAMESPACE", "metadata.namespace"],
+        ["POD_NAME", "metadata.name"],
+      ],
+    );
     const metadata = { name: "controller" };
     await api.request("POST", "/api/v1/namespaces/decant/pods?dryRun=All", { ...template, metadata });
     const { containers: _, ...unsafe } = template.spec;
