@@ -32,7 +32,7 @@ export type Execution =
 type EventAction = Extract<Action, { do: "event" }>;
 type Change = Exclude<Action, { do: "event" | "again" }>;
 
-export const EVENT_SOURCE = "decant-controller";
+const EVENT_SOURCE = "decant-controller";
 /** In bytes: what the API has room for. */
 const MAX_EVENT_MESSAGE = 1024;
 

@@ -3,7 +3,7 @@
  */
 
 /** etcd holds no object above 1.5 MiB; as JSON, with escapes, one takes a little more. */
-export const MAX_LINE_BYTES = 8 * 1024 * 1024;
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 

@@ -24,7 +24,7 @@ const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const PRIME_PREFIX = "prime-";
 const SCRATCH_SUFFIX = "-scratch";
 
-export function importKey(namespace: string | undefined, name: string): string {
+function importKey(namespace: string | undefined, name: string): string {
   return `import/${nameKey(namespace, name)}`;
 }
 

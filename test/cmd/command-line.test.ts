@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as compare from "../../cmd/compare.ts";
+import * as controller from "../../cmd/controller.ts";
 import * as convert from "../../cmd/convert.ts";
 import * as doctor from "../../cmd/doctor.ts";
 import * as inspect from "../../cmd/inspect.ts";
@@ -11,7 +12,7 @@ import * as map from "../../cmd/map.ts";
 import { exitMeanings } from "../../importer/outcome.ts";
 import { runCommand } from "../support/command-io.ts";
 
-const commands = { compare, convert, doctor, inspect, map };
+const commands = { compare, controller, convert, doctor, inspect, map };
 
 const wrong: readonly [command: keyof typeof commands, args: readonly string[], sentence: RegExp][] = [
   ["convert", [], /missing required argument 'source'/],
@@ -33,6 +34,10 @@ const wrong: readonly [command: keyof typeof commands, args: readonly string[], 
   ["map", ["--json", "--svg", "x.svg", "a"], /one of --json and --svg/],
   ["compare", ["a"], /missing required argument 'b'/],
   ["compare", ["--loose", "a", "b"], /unknown option '--loose'/],
+  ["controller", [], /which image workers are started from is missing/],
+  ["controller", ["--worker-image", "a", "--max-imports", "many"], /whole number from 0 to 1000000, not "many"/],
+  ["controller", ["--worker-image", "a", "--metrics-port", "65536"], /whole number from 0 to 65535/],
+  ["controller", ["here"], /too many arguments/],
   ["doctor", ["a", "b"], /too many arguments/],
 ];
 
@@ -59,7 +64,7 @@ describe("the command line", () => {
         assert.deepEqual([status, stderr], [0, ""]);
         assert.ok(stdout.startsWith(`Usage: decant ${name} `), stdout.slice(0, 60));
         assert.match(stdout, /Exit codes:/);
-        if (name === "compare") continue; // has its own
+        if (name === "compare" || name === "controller") continue; // have their own
         for (const [exit, meaning] of exitMeanings) assert.match(stdout, new RegExp(`^ +${exit} +${meaning}`, "m"));
       }
     });
