@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Listed } from "../../controller/api-client.ts";
+import type { Claim } from "../../controller/api/kube.ts";
+import { openLog } from "../../controller/log.ts";
+import { PendingEvents } from "../../controller/pending-events.ts";
+import { claim } from "../support/observed-import.ts";
+
+const START = Date.parse("2026-09-01T12:00:00Z");
+
+describe("PendingEvents", () => {
+  it("asks after some seconds, then less and less often, and tells the newest", async () => {
+    const { pending, at, asked } = setUp();
+    const waiting = pendingClaim("a");
+    const waits: (number | undefined)[] = [];
+    for (let now = 0; now < 200_000; now += waits.at(-1) ?? Infinity) {
+      at(now);
+      waits.push(await pending.refresh(waiting));
+    }
+    assert.deepEqual(waits, [5000, 5000, 10_000, 20_000, 40_000, 80_000, 160_000]);
+    assert.equal(asked.length, 6);
+    assert.deepEqual([pending.newest(waiting)?.message, pending.newestWarning(waiting)?.message], ["last", "second"]);
+  });
+
+  it("says nothing of what is pending no more", async () => {
+    const { pending, at } = setUp();
+    at(6000);
+    await pending.refresh(pendingClaim("a"));
+    const bound = pendingClaim("a", "Bound");
+    assert.equal(pending.newest(bound), undefined);
+    assert.equal(await pending.refresh(bound), undefined);
+    assert.equal(pending.newest(pendingClaim("a")), undefined);
+  });
+
+  it("does not ask for thousands at once", async () => {
+    const { pending, at, asked } = setUp();
+    at(6000);
+    const claims = Array.from({ length: 1000 }, (_, number) => pendingClaim(`claim-${number}`));
+    for (const one of claims) assert.ok(((await pending.refresh(one)) ?? 0) > 0);
+    assert.ok(asked.length <= 12, `${asked.length} at once`);
+    at(7000);
+    for (const one of claims) await pending.refresh(one);
+    assert.ok(asked.length > 12 && asked.length <= 18, `${asked.length} a second later`);
+  });
+});
+
+function setUp() {
+  let now = START;
+  const asked: string[] = [];
+  const list = async (
+    _: unknown,
+    { fieldSelector = "" }: { readonly fieldSelector?: string } = {},
+  ): Promise<Listed> => {
+    asked.push(fieldSelector);
+    const event = (type: string, message: unknown, second: number): object => {
+      const lastTimestamp = new Date(START + second * 1000).toISOString();
+      return {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: `e${second}` },
+        type,
+        reason: "R",
+        message,
+        lastTimestamp,
+      };
+    };
+    const items = [
+      event("Normal", "last", 3),
+      event("Warning", "first", 1),
+      event("Warning", "second", 2),
+      event("Normal", 7, 9),
+    ];
+    return { items: items as Listed["items"], resourceVersion: "1" };
+  };
+  const log = openLog({ verbosity: 0, write: () => undefined, now: () => new Date() });
+  const pending = new PendingEvents({ client: { list }, log, now: () => now });
+  return { pending, asked, at: (ms: number): void => void (now = START + ms) };
+}
+
+function pendingClaim(name: string, phase: "Pending" | "Bound" = "Pending"): Claim {
+  return claim({
+    name,
+    uid: `${name}-uid`,
+    status: { phase },
+    metadata: { creationTimestamp: new Date(START).toISOString() },
+  });
+}
