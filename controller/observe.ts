@@ -6,7 +6,7 @@ import type { Claim, Pod, Volume } from "./api/kube.ts";
 import { CONFIG_NAME, importSourceName, primeName, VOLUME_IMPORT_SOURCE, GROUP } from "./api/names.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import type { ClusterCache } from "./cache.ts";
-import type { ClusterFacts, ControllerSettings, ObservedImport } from "./plan/observed.ts";
+import type { ClusterFacts, ControllerSettings, FoundCertificates, ObservedImport } from "./plan/observed.ts";
 import { scratchName, workerName } from "./plan/worker/object-name.ts";
 import { nameKey } from "./store.ts";
 import { hasEnded } from "./trim.ts";
@@ -78,7 +78,11 @@ function usersOf({ metadata }: Claim, worker: Pod | undefined, cache: ClusterCac
 }
 
 /** Read from the cache at the moment that a plan asks: most plans ask for two or three of them. */
-export function clusterFacts(cache: ClusterCache, settings: ControllerSettings): ClusterFacts {
+export function clusterFacts(
+  cache: ClusterCache,
+  settings: ControllerSettings,
+  certificates: { readonly found: FoundCertificates | undefined } = { found: undefined },
+): ClusterFacts {
   return {
     get storageClasses() {
       return [...cache.storageClasses.all()];
@@ -101,6 +105,9 @@ export function clusterFacts(cache: ClusterCache, settings: ControllerSettings):
       return active.sort((a, b) => compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp))[0];
     },
     settings,
+    get proxyCertificates() {
+      return certificates.found;
+    },
     get workers() {
       const byNode = cache.pods.counts("workerNode");
       return { total: [...byNode.values()].reduce((sum, count) => sum + count, 0), byNode };

@@ -14,6 +14,7 @@ import type { ClusterFacts, ControllerSettings, ObservedImport, Rejection } from
 import { planConfig } from "./plan/cluster/config.ts";
 import { planProfile } from "./plan/cluster/profile.ts";
 import { planImport } from "./plan/plan.ts";
+import { ProxyCertificates } from "./proxy-certificates.ts";
 import type { WorkResult } from "./queue.ts";
 import { unitOfKey } from "./units.ts";
 import type { Unit } from "./units.ts";
@@ -24,6 +25,8 @@ export interface ReconcilerOptions {
   readonly log: Log;
   readonly now: () => number;
   readonly identity: string;
+  /** The controller's. */
+  readonly namespace: string;
   readonly settings: ControllerSettings;
   readonly progressOf: (key: string) => string | undefined;
 }
@@ -44,13 +47,15 @@ export class Reconciler {
   readonly #executor: ExecutorOptions;
   readonly #facts: ClusterFacts;
   readonly #pending: PendingEvents;
+  readonly #certificates: ProxyCertificates;
   readonly #refused = new Map<string, Refused>();
 
   constructor(options: ReconcilerOptions) {
-    const { client, cache, log, now, identity, settings } = options;
+    const { client, cache, log, now, identity, namespace, settings } = options;
     this.#options = options;
     this.#executor = { client, cache, log, identity, now: () => new Date(now()) };
-    this.#facts = clusterFacts(cache, settings);
+    this.#certificates = new ProxyCertificates({ client, log, now, namespace });
+    this.#facts = clusterFacts(cache, settings, this.#certificates);
     this.#pending = new PendingEvents({ client, log, now });
   }
 
@@ -92,6 +97,7 @@ export class Reconciler {
     }
     const claim = prime ?? target;
     if (claim === undefined) return { actions: planImport(first), askAgainMs: undefined };
+    await this.#certificates.refresh(this.#facts.config);
     const claimDue = await this.#pending.refresh(claim);
     const workerDue = worker === undefined ? undefined : await this.#pending.refresh(worker);
     const said = this.#pending.newest(claim);

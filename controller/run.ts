@@ -160,9 +160,9 @@ async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<
   return reflectors;
 }
 
-function createReconciler({ client, cache, log, clock, identity, settings }: Parts, progress: Progress): Reconciler {
+function createReconciler(parts: Parts, progress: Progress): Reconciler {
   const progressOf = (key: string): string | undefined => progress.of(key);
-  return new Reconciler({ client, cache, log, identity, settings, progressOf, now: () => clock.now() });
+  return new Reconciler({ ...parts, progressOf, now: () => parts.clock.now() });
 }
 
 function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {

@@ -58,7 +58,7 @@ export const CUSTOM_RESOURCE_DEFINITION = kind(
   "customresourcedefinitions",
   false,
 );
-const CONFIG_MAP = kind("v1", "ConfigMap", "configmaps");
+export const CONFIG_MAP = kind("v1", "ConfigMap", "configmaps");
 
 const KINDS = [...Object.values(CACHED_KINDS), EVENT, LEASE, CUSTOM_RESOURCE_DEFINITION, CONFIG_MAP];
 

@@ -169,6 +169,11 @@ export interface Container {
   readonly securityContext?: Readonly<Record<string, unknown>>;
 }
 
+export interface ConfigMap extends KubeObject {
+  readonly kind: "ConfigMap";
+  readonly data?: StringMap;
+}
+
 export interface Toleration {
   readonly key?: string;
   readonly operator?: string;

@@ -3,7 +3,7 @@
  * the DataVolume (none for a claim made by hand), its target claim, and what was made to fill it.
  */
 import type { Cdi, CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "../api/cdi.ts";
-import type { Claim, CsiDriver, Pod, StorageClass, Volume } from "../api/kube.ts";
+import type { Claim, CsiDriver, Pod, StorageClass, StringMap, Volume } from "../api/kube.ts";
 
 export interface ObservedImport {
   /** For times in conditions, and for what is due. */
@@ -63,9 +63,14 @@ export interface ClusterFacts {
   /** The active one. */
   readonly cdi: Cdi | undefined;
   readonly settings: ControllerSettings;
+  /** Of the proxy that workers go through; undefined: CDIConfig names none. */
+  readonly proxyCertificates?: FoundCertificates | undefined;
   /** Worker pods that have not ended, of the whole cluster and by node. */
   readonly workers: { readonly total: number; readonly byNode: ReadonlyMap<string, number> };
 }
+
+/** The data of a ConfigMap, or why it cannot be had, as a sentence. */
+export type FoundCertificates = { readonly data: StringMap } | { readonly missing: string };
 
 /** What the controller's command line and environment say. */
 export interface ControllerSettings {

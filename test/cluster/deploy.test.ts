@@ -34,11 +34,15 @@ const ALLOWED = [
   "create events",
   "patch storageprofiles/status cdi.kubevirt.io",
   "list events",
+  "get configmaps",
+  "create configmaps",
 ];
 const DENIED = [
   "get secrets",
   "list secrets",
-  "get configmaps",
+  "list configmaps",
+  "patch configmaps",
+  "delete configmaps",
   "list nodes",
   "get namespaces",
   "delete persistentvolumes",

@@ -10,7 +10,14 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Connection } from "../../controller/cluster.ts";
 import type { KubeObject, ObjectMeta } from "../../controller/api/kube.ts";
-import { CACHED_KINDS, CUSTOM_RESOURCE_DEFINITION, EVENT, kindOf, LEASE } from "../../controller/api/kinds.ts";
+import {
+  CACHED_KINDS,
+  CONFIG_MAP,
+  CUSTOM_RESOURCE_DEFINITION,
+  EVENT,
+  kindOf,
+  LEASE,
+} from "../../controller/api/kinds.ts";
 import type { Kind } from "../../controller/api/kinds.ts";
 import { applyPatch } from "../../controller/plan/draft.ts";
 
@@ -39,7 +46,7 @@ interface Change {
   readonly object: Stored;
 }
 
-const KINDS: readonly Kind[] = [...Object.values(CACHED_KINDS), EVENT, LEASE, CUSTOM_RESOURCE_DEFINITION];
+const KINDS: readonly Kind[] = [...Object.values(CACHED_KINDS), EVENT, LEASE, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION];
 const WITH_STATUS: ReadonlySet<string> = new Set(["DataVolume", "StorageProfile", "PersistentVolumeClaim", "Pod"]);
 const PATH = /^\/(?:api\/v1|apis\/([^/]+\/[^/]+))(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(status))?$/;
 

@@ -8,6 +8,7 @@
 import type { Claim, EnvironmentVariable } from "../../api/kube.ts";
 import { overheadOf } from "../config-values.ts";
 import type { ClusterFacts } from "../observed.ts";
+import { PROXY_CERT_DIR, proxyCertificatesFor } from "./proxy-config-map.ts";
 import type { WorkerRequest } from "./worker-request.ts";
 
 export const CERT_DIR = "/certs";
@@ -54,6 +55,7 @@ export function workerEnvironment(
     given("DECANT_CONTROLLER", "1"),
     ...credentials(request),
     ...(request.certConfigMap === undefined ? [] : [given("IMPORTER_CERT_DIR", CERT_DIR)]),
+    ...(proxyCertificatesFor(request, facts) === undefined ? [] : [given("IMPORTER_PROXY_CERT_DIR", PROXY_CERT_DIR)]),
     ...request.extraHeaders.map((header, index) => given(`IMPORTER_EXTRA_HEADER_${index}`, header)),
   ];
 }

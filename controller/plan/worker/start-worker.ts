@@ -11,6 +11,7 @@ import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstC
 import { tell } from "../telling.ts";
 import { workerName } from "./object-name.ts";
 import { readPlacement } from "./placement.ts";
+import { proxyCertificatesFor, proxyConfigMap, proxyConfigMapName } from "./proxy-config-map.ts";
 import { completeAnnotations, ensureLabel } from "./report-worker.ts";
 import { retryAsked } from "./retry.ts";
 import { noteState } from "./running-note.ts";
@@ -55,9 +56,15 @@ export function startWorker(draft: ImportDraft, claim: Claim): void {
   }
   const reading = readPlacement(cluster.cdi, annotationsOf(dataVolume ?? target));
   if ("refused" in reading) return refuse(draft, claim, "ErrPlacement", reading.refused);
+  const certificates = proxyCertificatesFor(request, cluster);
+  if (certificates !== undefined && "missing" in certificates) {
+    draft.again(LOOKS_AGAIN_AFTER_MS);
+    return refuse(draft, claim, "ErrStartingPod", certificates.missing);
+  }
   if (isOfWorker(rejected, claim)) return reportRejection(draft, claim, rejected);
   const retry = retryAsked(draft.now);
   if (retry !== undefined) draft.annotate(claim, { [ANNOTATIONS.retried]: retry });
+  if (certificates !== undefined) draft.create(proxyConfigMap(claim, certificates.data, cluster));
   draft.create(workerPod({ claim, target, request, placement: reading.placement, cluster }), "worker");
 }
 
@@ -93,11 +100,16 @@ function waitsForTurn(claim: Claim, { settings, workers }: ClusterFacts): string
   return `waiting for another import on node ${node} to end: at most ${maxImportsPerNode} run there at a time`;
 }
 
-function isOfWorker(rejected: Rejection | undefined, claim: Claim): rejected is Rejection {
-  return rejected?.do === "create" && rejected.kind === "Pod" && rejected.name === workerName(claim.metadata.name);
+/** The pod, or what is made for it before. */
+function isOfWorker(rejected: Rejection | undefined, { metadata: { name } }: Claim): rejected is Rejection {
+  if (rejected?.do !== "create") return false;
+  const { kind } = rejected;
+  if (kind === "ConfigMap") return rejected.name === proxyConfigMapName(name);
+  return kind === "Pod" && rejected.name === workerName(name);
 }
 
-function reportRejection(draft: ImportDraft, claim: Claim, { name, message }: Rejection): void {
+function reportRejection(draft: ImportDraft, claim: Claim, { message }: Rejection): void {
+  const name = workerName(claim.metadata.name);
   const reason = message.includes(QUOTA_TEXT) ? "ErrExceededQuota" : "ErrStartingPod";
   noteState(draft, claim, stopped(reason, `Error starting pod '${name}': ${message}`), {
     annotations: { [ANNOTATIONS.podPhase]: "Failed" },

@@ -12,6 +12,7 @@ import { CERT_DIR, GOOGLE_DIR, SHARED_DIR, workerEnvironment } from "./environme
 import { serveDisk, sharedVolume } from "./node-pull.ts";
 import { scratchName, workerName } from "./object-name.ts";
 import { podAnnotations } from "./pod-annotations.ts";
+import { PROXY_CERT_DIR, proxyCertificatesFor, proxyConfigMapName } from "./proxy-config-map.ts";
 import type { WorkerRequest } from "./worker-request.ts";
 
 export const WORKER_CONTAINER = "importer";
@@ -53,7 +54,7 @@ interface Mount {
 export function workerPod({ claim, target, request, placement, cluster }: WorkerOptions): Pod {
   const { settings, config } = cluster;
   const annotations = annotationsOf(claim);
-  const mounts = mountsOf(claim, request);
+  const mounts = mountsOf(claim, request, cluster);
   const isBlock = claim.spec.volumeMode === "Block";
   const data: PodVolume = {
     name: DATA_VOLUME_NAME,
@@ -112,7 +113,7 @@ export function workerPod({ claim, target, request, placement, cluster }: Worker
 }
 
 /** The order that its mounts are listed in is the contract's. */
-function mountsOf(claim: Claim, request: WorkerRequest): readonly Mount[] {
+function mountsOf(claim: Claim, request: WorkerRequest, cluster: ClusterFacts): readonly Mount[] {
   const { secret, certConfigMap, source } = request;
   const mounts: Mount[] = [];
   if (request.scratch) {
@@ -121,6 +122,10 @@ function mountsOf(claim: Claim, request: WorkerRequest): readonly Mount[] {
   }
   if (certConfigMap !== undefined) {
     mounts.push({ volume: { name: "cdi-cert-vol", configMap: { name: certConfigMap } }, path: CERT_DIR });
+  }
+  if (proxyCertificatesFor(request, cluster) !== undefined) {
+    const name = proxyConfigMapName(claim.metadata.name);
+    mounts.push({ volume: { name: "cdi-proxy-cert-vol", configMap: { name } }, path: PROXY_CERT_DIR });
   }
   if (source === "gcs" && secret !== undefined) {
     mounts.push({ volume: { name: "cdi-secret-vol", secret: { secretName: secret } }, path: GOOGLE_DIR });
