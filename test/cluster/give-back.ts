@@ -35,9 +35,9 @@ export async function giveBack(state: ClusterState): Promise<void> {
   for (const [name, value] of Object.entries(state.settings)) fs.writeFileSync(path.join("/proc/sys", name), value);
   for (const socket of sockets) fs.rmSync(socket, { force: true });
   fs.rmSync(path.join(DEVICE_PLUGINS, "kubelet.sock"), { force: true });
-  for (const place of SHARED_PLACES) removeIfEmpty(place);
   removeEntries(LOG_LINKS, (file) => leadsInto(file, state.folder));
   removeEntries(CNI_RESULTS, (file) => state.links.some((link) => path.basename(file).startsWith(`${link}-`)));
+  for (const place of SHARED_PLACES) removeIfEmpty(place);
   fs.rmSync(state.folder, { recursive: true, force: true });
   removeState();
 }
