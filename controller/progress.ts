@@ -73,36 +73,54 @@ export interface ProgressOptions {
   /** The pages of all running workers, by the key of their unit. */
   readonly pages: () => ReadonlyMap<string, ProgressPage>;
   readonly onProgress: (key: string) => void;
+  readonly now: () => number;
   readonly ask?: (page: ProgressPage) => Promise<string | undefined>;
 }
 
 const CONCURRENT_QUESTIONS = 16;
 
+/**
+ * Each new figure is two writes, to the claim and to its DataVolume, and every write goes to all who watch. An import of a few
+ * seconds shows that it moves; one of a minute has five figures, not thirty; a long one has two a minute, which is enough
+ * for whoever watches that long.
+ */
+const FIRST_PAUSE_MS = 2_000;
+const LAST_PAUSE_MS = 30_000;
+
+interface Known {
+  readonly text: string;
+  readonly pauseMs: number;
+  /** From then on the worker is asked again. */
+  readonly dueAt: number;
+}
+
 /** What each worker said last. */
 export class Progress {
   readonly #options: ProgressOptions;
-  readonly #known = new Map<string, string>();
+  readonly #known = new Map<string, Known>();
 
   constructor(options: ProgressOptions) {
     this.#options = options;
   }
 
   of(key: string): string | undefined {
-    return this.#known.get(key);
+    return this.#known.get(key)?.text;
   }
 
-  /** Asks every running worker once, a few at a time. */
+  /** Asks every running worker once that is due, a few at a time. */
   async askAll(): Promise<void> {
-    const { pages: all, ask = askProgress, onProgress } = this.#options;
+    const { pages: all, ask = askProgress, onProgress, now } = this.#options;
     const pages = all();
     for (const key of this.#known.keys()) if (!pages.has(key)) this.#known.delete(key);
-    const waiting = [...pages];
+    const waiting = [...pages].filter(([key]) => (this.#known.get(key)?.dueAt ?? 0) <= now());
     const askNext = async (): Promise<void> => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
         const [key, page] = next;
         const text = await ask(page);
-        if (text === undefined || text === this.#known.get(key)) continue;
-        this.#known.set(key, text);
+        const before = this.#known.get(key);
+        if (text === undefined || text === before?.text) continue;
+        const pauseMs = before === undefined ? FIRST_PAUSE_MS : Math.min(before.pauseMs * 2, LAST_PAUSE_MS);
+        this.#known.set(key, { text, pauseMs, dueAt: now() + pauseMs });
         onProgress(key);
       }
     };

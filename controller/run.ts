@@ -85,7 +85,8 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     await refuseCompany(leader);
     await installCrds({ client, cache, log, identity, sleep, signal: over, now: () => new Date(clock.now()) });
     const reflectors = await fillCache(parts);
-    const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key) });
+    const pages = (): ReturnType<typeof workerPages> => workerPages(cache);
+    const progress = new Progress({ pages, onProgress: (key) => queue?.add(key), now: () => clock.now() });
     reconciler = createReconciler(parts, progress);
     await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);

@@ -69,8 +69,10 @@ describe("Progress", () => {
     let pages = new Map([["a", { host: "h", port: 1, ownerUid: "uid" }]]);
     let text: string | undefined = "1.00%";
     const ask = async (): Promise<string | undefined> => text;
-    const progress = new Progress({ pages: () => pages, onProgress: (key) => told.push(key), ask });
+    let time = 0;
+    const progress = new Progress({ pages: () => pages, onProgress: (key) => told.push(key), ask, now: () => time });
     await progress.askAll();
+    time = 60_000;
     await progress.askAll();
     text = undefined;
     await progress.askAll();
@@ -78,5 +80,28 @@ describe("Progress", () => {
     pages = new Map();
     await progress.askAll();
     assert.equal(progress.of("a"), undefined);
+  });
+
+  it("asks a worker that moves less and less often, and one that stands still as before", async () => {
+    const pages = new Map([["a", { host: "h", port: 1, ownerUid: "uid" }]]);
+    const told: number[] = [];
+    let time = 0;
+    let isMoving = true;
+    const ask = async (): Promise<string | undefined> => (isMoving ? `${(time / 10_000).toFixed(2)}%` : "1.00%");
+    const onProgress = (): void => void told.push(time / 1000);
+    const progress = new Progress({ pages: () => pages, onProgress, ask, now: () => time });
+    for (; time <= 130_000; time += 2000) await progress.askAll();
+    assert.deepEqual(told, [0, 2, 6, 14, 30, 60, 90, 120]);
+    isMoving = false;
+    for (; time <= 300_000; time += 2000) await progress.askAll();
+    assert.deepEqual(told.splice(0).slice(8), [150], "it says the same for a long time");
+    isMoving = true;
+    await progress.askAll();
+    assert.deepEqual(told, [302], "it moves again");
+    pages.clear();
+    await progress.askAll();
+    pages.set("a", { host: "h", port: 1, ownerUid: "uid" });
+    for (time = 400_000; time <= 406_000; time += 2000) await progress.askAll();
+    assert.deepEqual(told, [302, 400, 402, 406], "the next worker is a new one");
   });
 });
