@@ -80,15 +80,16 @@ export interface ProgressOptions {
 const CONCURRENT_QUESTIONS = 16;
 
 /**
- * Each new figure is two writes, to the claim and to its DataVolume, and every write goes to all who watch. An import of a few
- * seconds shows that it moves; one of a minute has five figures, not thirty; a long one has two a minute, which is enough
- * for whoever watches that long.
+ * Each new figure is two writes, to the claim and to its DataVolume, and every write goes to all who watch. Asked every two
+ * seconds, an import of a minute would make sixty of them; so it has four figures, and one that is over at once has none. A
+ * long one has two a minute, which is enough for whoever watches that long.
  */
 const FIRST_PAUSE_MS = 2_000;
 const LAST_PAUSE_MS = 30_000;
 
 interface Known {
-  readonly text: string;
+  /** Undefined: nothing yet. */
+  readonly text: string | undefined;
   readonly pauseMs: number;
   /** From then on the worker is asked again. */
   readonly dueAt: number;
@@ -112,18 +113,27 @@ export class Progress {
     const { pages: all, ask = askProgress, onProgress, now } = this.#options;
     const pages = all();
     for (const key of this.#known.keys()) if (!pages.has(key)) this.#known.delete(key);
-    const waiting = [...pages].filter(([key]) => (this.#known.get(key)?.dueAt ?? 0) <= now());
+    const waiting = [...pages].filter(([key]) => this.#isDue(key));
     const askNext = async (): Promise<void> => {
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
         const [key, page] = next;
         const text = await ask(page);
         const before = this.#known.get(key);
-        if (text === undefined || text === before?.text) continue;
-        const pauseMs = before === undefined ? FIRST_PAUSE_MS : Math.min(before.pauseMs * 2, LAST_PAUSE_MS);
+        if (before === undefined || text === undefined || text === before.text) continue;
+        const pauseMs = Math.min(before.pauseMs * 2, LAST_PAUSE_MS);
         this.#known.set(key, { text, pauseMs, dueAt: now() + pauseMs });
         onProgress(key);
       }
     };
     await Promise.all(Array.from({ length: Math.min(CONCURRENT_QUESTIONS, waiting.length) }, askNext));
+  }
+
+  /** A worker that has just started is given time. */
+  #isDue(key: string): boolean {
+    const now = this.#options.now();
+    const known = this.#known.get(key);
+    if (known !== undefined) return known.dueAt <= now;
+    this.#known.set(key, { text: undefined, pauseMs: FIRST_PAUSE_MS, dueAt: now + FIRST_PAUSE_MS });
+    return false;
   }
 }

@@ -71,9 +71,7 @@ describe("Progress", () => {
     const ask = async (): Promise<string | undefined> => text;
     let time = 0;
     const progress = new Progress({ pages: () => pages, onProgress: (key) => told.push(key), ask, now: () => time });
-    await progress.askAll();
-    time = 60_000;
-    await progress.askAll();
+    for (; time <= 10_000; time += 2000) await progress.askAll();
     text = undefined;
     await progress.askAll();
     assert.deepEqual([told, progress.of("a")], [["a"], "1.00%"]);
@@ -91,10 +89,10 @@ describe("Progress", () => {
     const onProgress = (): void => void told.push(time / 1000);
     const progress = new Progress({ pages: () => pages, onProgress, ask, now: () => time });
     for (; time <= 130_000; time += 2000) await progress.askAll();
-    assert.deepEqual(told, [0, 2, 6, 14, 30, 60, 90, 120]);
+    assert.deepEqual(told, [2, 6, 14, 30, 60, 90, 120]);
     isMoving = false;
     for (; time <= 300_000; time += 2000) await progress.askAll();
-    assert.deepEqual(told.splice(0).slice(8), [150], "it says the same for a long time");
+    assert.deepEqual(told.splice(0).slice(7), [150], "it says the same for a long time");
     isMoving = true;
     await progress.askAll();
     assert.deepEqual(told, [302], "it moves again");
@@ -102,6 +100,6 @@ describe("Progress", () => {
     await progress.askAll();
     pages.set("a", { host: "h", port: 1, ownerUid: "uid" });
     for (time = 400_000; time <= 406_000; time += 2000) await progress.askAll();
-    assert.deepEqual(told, [302, 400, 402, 406], "the next worker is a new one");
+    assert.deepEqual(told, [302, 402, 406], "the next worker is a new one");
   });
 });
