@@ -24,6 +24,10 @@ const STARTS_WITHIN_MS = 10_000;
 /** A pod that failed earlier than that was refused by its node, and the next one would be, too. */
 const REPLACED_AFTER_MS = 10_000;
 
+/** The scheduler's: of a condition, and of its events. */
+const UNBOUND_TEXT = "unbound immediate PersistentVolumeClaims";
+const SCHEDULER_REASON = "FailedScheduling";
+
 const STARTING = ["ContainerCreating", "PodInitializing"];
 
 const LEGACY_PREALLOCATION_TEXT = "Preallocation applied";
@@ -150,15 +154,18 @@ function restartsOf(claim: Claim, pod: Pod): string {
   return String(Math.max(/^\d{1,9}$/.test(before) ? Number(before) : 0, counted));
 }
 
+/** A claim that has no volume yet is no fault of the nodes; the condition Bound tells of it. */
 function isUnschedulable({ status }: Pod): boolean {
   if ((status?.phase ?? "Pending") !== "Pending") return false;
-  return status?.conditions?.some(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable") === true;
+  const condition = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  return condition?.reason === "Unschedulable" && condition.message?.includes(UNBOUND_TEXT) !== true;
 }
 
-/** A container that waits for a volume says so to nobody; the kubelet's events do. */
+/** A container that waits for a volume says so to nobody; the kubelet's events do. Those of the scheduler are past by then. */
 function stateWithWarning({ now: { workerWarning } }: ImportDraft, pod: Pod): RunningState | undefined {
   const state = runningState(pod);
   if (workerWarning === undefined || pod.status?.phase !== "Pending") return state;
+  if (workerWarning.reason === SCHEDULER_REASON) return state;
   if (state === undefined || state.message !== "") return state;
   return stopped(state.reason, workerWarning.message);
 }

@@ -71,6 +71,19 @@ describe("what a claim says of its worker", () => {
     assert.deepEqual(changed, { ...SEEN, [ANNOTATIONS.podSchedulable]: "false", [ANNOTATIONS.podPhase]: "Pending" });
   });
 
+  it("is nothing while its claim has no volume yet, which no node could mend", () => {
+    const message = "0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found";
+    const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }];
+    const worker = workerOf(target, { ...YOUNG, status: { phase: "Pending", conditions } });
+    assert.deepEqual(planWith({ target, worker }).changed, {});
+  });
+
+  it("is not what the scheduler said before it found a node", () => {
+    const worker = workerIn(target, "Pending", { state: { waiting: { reason: "ContainerCreating" } } }, YOUNG);
+    const workerWarning = { reason: "FailedScheduling", message: "0/2 nodes are available" };
+    assert.deepEqual(planWith({ target, worker, workerWarning }).changed, {});
+  });
+
   it("is that an image cannot be pulled, at once and once", () => {
     const worker = workerIn(target, "Pending", { state: { waiting: { reason: "ErrImagePull" } } }, YOUNG);
     const { changed, annotations } = planWith({ target, worker });
