@@ -87,15 +87,23 @@ export function createMetrics({ queue, cache }: MetricsSources): Metrics {
   };
 }
 
-/** What a condition's reason may be is up to others; only the first few count as labels. */
-const MAX_REASONS = 50;
+/** What phases and reasons there are is up to others: only short ones, and only the first few, count as labels. */
+const MAX_VALUES = 50;
+const VALUE = /^[\w .-]{0,64}$/;
+const OTHER = "other";
 
 function importsOf(cache: ClusterCache): { readonly phase: string; readonly reason: string }[] {
-  const reasons = new Set<string>();
+  const [phase, reason] = [fewValues(), fewValues()];
   return [...cache.dataVolumes.all()].map(({ status }) => {
     const running = status?.conditions?.find(({ type }) => type === "Running");
-    const reason = running?.reason ?? "";
-    if (reasons.size < MAX_REASONS) reasons.add(reason);
-    return { phase: status?.phase ?? "", reason: reasons.has(reason) ? reason : "other" };
+    return { phase: phase(status?.phase ?? ""), reason: reason(running?.reason ?? "") };
   });
+}
+
+function fewValues(): (value: string) => string {
+  const seen = new Set<string>();
+  return (value) => {
+    if (seen.size < MAX_VALUES && VALUE.test(value)) seen.add(value);
+    return seen.has(value) ? value : OTHER;
+  };
 }
