@@ -1,0 +1,187 @@
+/**
+ * DataVolumes of one namespace of the test cluster: how a test makes them, what it waits for, and what it finds on the disk.
+ */
+import assert from "node:assert/strict";
+import { createHash, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Condition, DataVolume, DataVolumeSource } from "../../../controller/api/cdi.ts";
+import type { Claim, KubeObject, Pod, StringMap, VolumeMode } from "../../../controller/api/kube.ts";
+import { API_VERSION, primeName } from "../../../controller/api/names.ts";
+import type { Cluster } from "../cluster.ts";
+import { restrictedPod } from "../objects.ts";
+import type { PodObject } from "../objects.ts";
+import { CSI_IMMEDIATE } from "../storage.ts";
+
+export interface ImportOptions {
+  /** Default: csi-immediate. */
+  readonly storageClass?: string;
+  /** Of the disk; default: 32Mi. */
+  readonly size?: string;
+  /** Default: Filesystem. */
+  readonly volumeMode?: VolumeMode;
+  readonly annotations?: StringMap;
+  /** More of the DataVolume's spec. */
+  readonly spec?: Partial<DataVolume["spec"]>;
+}
+
+export interface EventObject extends KubeObject {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** For anything that needs a pod or two, on a busy machine. */
+const PATIENCE_MS = 150_000;
+const EVENT_PATIENCE_MS = 10_000;
+const POLL_MS = 200;
+
+export class Imports {
+  readonly #cluster: Cluster;
+  readonly namespace: string;
+
+  constructor(cluster: Cluster, namespace: string) {
+    this.#cluster = cluster;
+    this.namespace = namespace;
+  }
+
+  async start(name: string, source: DataVolumeSource, options: ImportOptions = {}): Promise<void> {
+    const { storageClass = CSI_IMMEDIATE, size = "32Mi", volumeMode = "Filesystem", annotations = {}, spec } = options;
+    const storage = {
+      storageClassName: storageClass,
+      accessModes: ["ReadWriteOnce"],
+      volumeMode,
+      resources: { requests: { storage: size } },
+    };
+    await this.#cluster.api.request("POST", this.#volumes(), {
+      apiVersion: API_VERSION,
+      kind: "DataVolume",
+      metadata: { name, annotations },
+      spec: { source, storage, ...spec },
+    });
+  }
+
+  /** A Secret, a ConfigMap, a quota: whatever a test has beside its DataVolumes. */
+  async create(plural: string, object: object): Promise<void> {
+    await this.#cluster.api.request("POST", this.#core(plural), object);
+  }
+
+  async patch(plural: string, name: string, patch: object): Promise<void> {
+    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
+    await this.#cluster.api.request("PATCH", `${place}/${name}`, patch);
+  }
+
+  async remove(plural: string, name: string): Promise<void> {
+    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
+    await this.#cluster.api.request("DELETE", `${place}/${name}`);
+  }
+
+  async untilGone(plural: string, name: string): Promise<void> {
+    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
+    await this.#cluster.api.untilGone(`${place}/${name}`, PATIENCE_MS);
+  }
+
+  async get(name: string): Promise<DataVolume> {
+    return await this.#cluster.api.get(`${this.#volumes()}/${name}`);
+  }
+
+  async until(name: string, isReached: (dataVolume: DataVolume) => boolean): Promise<DataVolume> {
+    return await this.#cluster.api.until<DataVolume>(
+      `${this.#volumes()}/${name}`,
+      (found) => found !== undefined && isReached(found),
+      PATIENCE_MS,
+    );
+  }
+
+  async untilSucceeded(name: string): Promise<DataVolume> {
+    return await this.until(name, ({ status }) => status?.phase === "Succeeded");
+  }
+
+  /** Until the condition says so. @returns the DataVolume as it is then */
+  async untilSays(name: string, type: string, reason: string, message: RegExp): Promise<DataVolume> {
+    const isSaid = (condition: Condition | undefined): boolean => {
+      return condition?.status === "False" && condition.reason === reason && message.test(condition.message ?? "");
+    };
+    return await this.until(name, (found) => isSaid(conditionOf(found, type)));
+  }
+
+  /** The same of Running. */
+  async untilStopped(name: string, reason: string, message: RegExp): Promise<DataVolume> {
+    return await this.untilSays(name, "Running", reason, message);
+  }
+
+  /** The worker pod that fills the DataVolume's prime claim, or undefined. */
+  async worker(name: string): Promise<Pod | undefined> {
+    const claim = await this.#cluster.api.find<Claim>(`${this.#core("persistentvolumeclaims")}/${name}`);
+    const uid = claim?.metadata.uid;
+    if (uid === undefined) return undefined;
+    return await this.#cluster.api.find<Pod>(`${this.#core("pods")}/importer-${primeName(uid)}`);
+  }
+
+  /** Until there is a worker as it should be. */
+  async untilWorker(name: string, isReached: (pod: Pod) => boolean = () => true): Promise<Pod> {
+    const { api } = this.#cluster;
+    const bound = (claim: Claim | undefined): boolean => claim !== undefined;
+    const claim = await api.until<Claim>(`${this.#core("persistentvolumeclaims")}/${name}`, bound, PATIENCE_MS);
+    const place = `${this.#core("pods")}/importer-${primeName(claim.metadata.uid ?? "")}`;
+    return await api.until<Pod>(place, (pod) => pod !== undefined && isReached(pod), PATIENCE_MS);
+  }
+
+  async all<T extends KubeObject>(plural: string): Promise<readonly T[]> {
+    return (await this.#cluster.api.get<{ readonly items: readonly T[] }>(this.#core(plural))).items;
+  }
+
+  /** Of the DataVolume, `type reason: message`, in their order. */
+  async events(name: string): Promise<readonly string[]> {
+    const { uid } = (await this.get(name)).metadata;
+    const events = await this.all<EventObject & { readonly involvedObject: { readonly uid?: string } }>("events");
+    const own = events.filter(({ involvedObject }) => involvedObject.uid === uid);
+    const timeOf = (event: EventObject): string => event.metadata.creationTimestamp ?? "";
+    const sorted = [...own].sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
+    return sorted.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+  }
+
+  /** Until one begins with `start`, and the rest is as it should be. It is written after the status that it tells of. */
+  async untilEvent(name: string, start: string, rest: RegExp = /(?:)/): Promise<void> {
+    const deadline = Date.now() + EVENT_PATIENCE_MS;
+    for (;;) {
+      const events = await this.events(name);
+      if (events.some((event) => event.startsWith(start) && rest.test(event.slice(start.length)))) return;
+      assert.ok(Date.now() < deadline, `no ${start}${rest.source}:\n${events.join("\n")}`);
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Asserts that the claim's disk begins with these bytes, as a pod that mounts it finds it. */
+  async holds(name: string, content: Uint8Array, file = "disk.img"): Promise<void> {
+    const script = `head -c ${content.length} /data/${file} | sha256sum > /dev/termination-log`;
+    const message = await this.run(`reads-${name}-${randomUUID().slice(0, 4)}`, script, { "/data": name });
+    const digest = createHash("sha256").update(content).digest("hex");
+    assert.equal(message.split(" ", 1)[0], digest, `${name} holds something else`);
+  }
+
+  /** Runs a script in a busybox. @returns what it writes to /dev/termination-log */
+  async run(pod: string, script: string, folders: StringMap): Promise<string> {
+    const object = restrictedPod(this.namespace, pod, { script, folders });
+    await this.create("pods", object);
+    const { status } = await this.#cluster.api.until<PodObject>(
+      `${this.#core("pods")}/${pod}`,
+      (found) => ["Succeeded", "Failed"].includes(found?.status.phase ?? ""),
+      PATIENCE_MS,
+    );
+    const message = status.containerStatuses?.[0]?.state.terminated?.message ?? "";
+    assert.equal(status.phase, "Succeeded", message);
+    return message;
+  }
+
+  #core(plural: string): string {
+    return `/api/v1/namespaces/${this.namespace}/${plural}`;
+  }
+
+  #volumes(): string {
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/datavolumes`;
+  }
+}
+
+export function conditionOf({ status }: DataVolume, type: string): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
