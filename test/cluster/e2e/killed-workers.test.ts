@@ -1,0 +1,100 @@
+/**
+ * Workers that somebody else ends: the kernel when they need more memory than they may have, the kubelet when the node has no
+ * room for them. What the DataVolume says then, and that another worker does what is left.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { CdiConfig } from "../../../controller/api/cdi.ts";
+import type { Pod } from "../../../controller/api/kube.ts";
+import { baseDisk } from "../../support/base-disk.ts";
+import { requireTools } from "../../support/tools.ts";
+import { openCluster, requireRunningCluster } from "../cluster.ts";
+import type { Cluster } from "../cluster.ts";
+import { deployController } from "./controller.ts";
+import { withServedImages } from "./served-images.ts";
+
+const skip = requireRunningCluster() || requireTools("nginx");
+const MIB = 1024 * 1024;
+const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
+/** A container starts with it, and Node.js does not. */
+const TOO_LITTLE = "24M";
+
+describe("a worker that is killed", { skip, concurrency: true }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = openCluster();
+    await deployController(cluster);
+  });
+  after(() => cluster.close());
+
+  it("for its memory: the next one writes past the page cache", async () => {
+    const disk = baseDisk(4 * MIB);
+    await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+      write("disk", disk);
+      // Of all workers in the cluster, so for as short a time as can be.
+      const worker = await withMemoryLimit(cluster, TOO_LITTLE, async () => {
+        await imports.start("disk", { http: { url: urlOf("disk") } });
+        return await imports.untilWorker("disk");
+      });
+      assert.deepEqual(environmentOf(worker, "CACHE_MODE"), [""]);
+      await imports.untilStopped("disk", "OOMKilled", /./);
+      await imports.untilEvent("disk", "Warning OOMKilled: ");
+      const next = await imports.untilWorker("disk", ({ metadata }) => metadata.uid !== worker.metadata.uid);
+      assert.deepEqual(environmentOf(next, "CACHE_MODE"), ["TRYNONE"]);
+      await imports.untilSucceeded("disk");
+      await imports.holds("disk", disk);
+    });
+  });
+
+  it("by its node, which has no room for its log: replaced until there is", async () => {
+    const disk = baseDisk(8 * MIB);
+    const slow = { directives: `limit_rate ${256 * 1024};` };
+    await withServedImages(
+      cluster,
+      async ({ imports, urlOf, write }) => {
+        write("disk", disk);
+        const limit = { type: "Container", default: { "ephemeral-storage": "1" } };
+        await imports.create("limitranges", { metadata: { name: "no-room" }, spec: { limits: [limit] } });
+        await imports.start("disk", { http: { url: urlOf("disk") } });
+        const worker = await imports.untilWorker("disk");
+        const message = /ephemeral/;
+        const { status } = await imports.untilStopped("disk", "Evicted", message);
+        assert.equal(status?.phase, "ImportScheduled");
+        await imports.untilEvent("disk", "Warning Evicted: ", message);
+        await imports.untilEvent("disk", "Warning ImportFailed: Failed to import into PVC disk");
+        await imports.remove("limitranges", "no-room");
+        await imports.untilWorker("disk", ({ metadata }) => metadata.uid !== worker.metadata.uid);
+        await imports.untilSucceeded("disk");
+        await imports.holds("disk", disk);
+      },
+      slow,
+    );
+  });
+});
+
+/** Runs `use` while new workers get no more memory. */
+async function withMemoryLimit<T>(cluster: Cluster, memory: string, use: () => Promise<T>): Promise<T> {
+  const change = async (limit: string | null): Promise<void> => {
+    await cluster.api.request("PATCH", CONFIG, { spec: { podResourceRequirements: limitTo(limit) } });
+    const isShown = (config: CdiConfig | undefined): boolean => {
+      const shown = config?.status?.defaultPodResourceRequirements?.limits?.["memory"];
+      return limit === null ? shown !== memory : shown === limit;
+    };
+    await cluster.api.until<CdiConfig>(CONFIG, isShown);
+  };
+  await change(memory);
+  try {
+    return await use();
+  } finally {
+    await change(null);
+  }
+}
+
+function limitTo(memory: string | null): object | null {
+  return memory === null ? null : { limits: { memory }, requests: { memory: "1M" } };
+}
+
+function environmentOf({ spec }: Pod, name: string): readonly string[] {
+  const all = spec.containers.flatMap(({ env = [] }) => env);
+  return all.filter((variable) => variable.name === name).map(({ value }) => value ?? "");
+}
