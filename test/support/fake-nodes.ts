@@ -9,6 +9,8 @@ import type { KubeObject, OwnerReference } from "../../controller/api/kube.ts";
 import type { FakeApiServer, Stored } from "./fake-api-server.ts";
 
 export interface FakeNodesOptions {
+  /** False: its containers wait for something that they mount. */
+  readonly startsPods?: () => boolean;
   /** The termination message and exit code of the next run of a worker; undefined: it goes on running. */
   readonly endOf?: (pod: Stored) => { readonly exitCode: number; readonly message: string } | undefined;
 }
@@ -23,10 +25,12 @@ export class FakeNodes {
   readonly destroyed: string[] = [];
   readonly #server: FakeApiServer;
   readonly #endOf: NonNullable<FakeNodesOptions["endOf"]>;
+  readonly #startsPods: () => boolean;
   #isDue = false;
 
-  constructor(server: FakeApiServer, { endOf = () => GOOD_END }: FakeNodesOptions = {}) {
+  constructor(server: FakeApiServer, { startsPods = () => true, endOf = () => GOOD_END }: FakeNodesOptions = {}) {
     this.#server = server;
+    this.#startsPods = startsPods;
     this.#endOf = endOf;
     server.onChange = () => this.#schedule();
   }
@@ -132,6 +136,11 @@ export class FakeNodes {
     const status = (state: object, lastState: object = {}) => [{ name: "importer", restartCount, state, lastState }];
     if (phase === "Pending") {
       if (claims.some((claim) => claim?.["status"].phase !== "Bound")) return;
+      if (!this.#startsPods()) {
+        const waiting = status({ waiting: { reason: "ContainerCreating" } });
+        if (containerStatuses === undefined) this.#server.update(pod, { status: { containerStatuses: waiting } });
+        return;
+      }
       const running = { phase: "Running", containerStatuses: status({ running: {} }) };
       this.#server.update(pod, { spec: { nodeName: NODE }, status: running });
     } else if (phase === "Running") {
