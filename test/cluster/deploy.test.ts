@@ -4,10 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { CACHED_KINDS } from "../../controller/api/kinds.ts";
 import { allCrds } from "../../controller/crds/all-crds.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { ApiError, openApi } from "./api.ts";
 import type { Api } from "./api.ts";
 import { requireControlPlane, startControlPlane } from "./control-plane.ts";
@@ -107,6 +109,20 @@ describe("deploy/", { skip }, () => {
       api.request("POST", "/api/v1/namespaces/decant/pods?dryRun=All", pod),
       /PodSecurity "restricted/,
     );
+  });
+
+  it("an overlay's namespace and image reach all of it", async () => {
+    await withTemporaryFolder(async (folder) => {
+      const images = [{ name: "decant", newName: "mirror.example.org/decant", newTag: "2" }];
+      const overlay = { namespace: "elsewhere", resources: [path.relative(folder, DEPLOY)], images };
+      writeFileSync(path.join(folder, "kustomization.yaml"), JSON.stringify(overlay));
+      const text = kubectl("kustomize", folder);
+      assert.deepEqual(
+        new Set(text.match(/^.*\bnamespace: .*$/gm)?.map((line) => line.trim())),
+        new Set(["namespace: elsewhere"]),
+      );
+      assert.deepEqual(text.match(/\bimage: .*$/gm), ["image: mirror.example.org/decant:2"]);
+    });
   });
 
   it("its account makes the CRDs and nothing else of the kind", async () => {
