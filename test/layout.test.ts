@@ -23,6 +23,7 @@ const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {
   "importer/nbd/protocol.ts": "test/importer/nbd/nbd-client.test.ts",
   "importer/nbd/wire.ts": "test/importer/nbd/nbd-client.test.ts",
   "importer/http/http-options.ts": "test/e2e/connection-options.test.ts",
+  "importer/http/node-http.ts": "test/importer/another-attempt.test.ts",
   "importer/proved-ranges.ts": "test/importer/unwrap-source.test.ts",
   "importer/run.ts": "test/importer/data-processor.test.ts",
   "importer/second-reading.ts": "test/e2e/refused-targets.test.ts",

@@ -1,9 +1,9 @@
 /**
  * What went wrong with a request, in our codes, and whether the same request may be made again.
  */
-import { STATUS_CODES } from "node:http";
 import { SourceError } from "../errors.ts";
 import type { SourceErrorCode } from "../errors.ts";
+import { nodeHttp } from "./node-http.ts";
 import type { Place } from "./place.ts";
 import { codeOf, reasonOf } from "./redact.ts";
 import { parseRetryAfter } from "./retry-delay.ts";
@@ -101,7 +101,7 @@ export function statusFailure(
 
 /** The server's own words are not repeated: they are a stranger's text. */
 function statusText(status: number): string {
-  const text = STATUS_CODES[status];
+  const text = nodeHttp().STATUS_CODES[status];
   return text === undefined ? String(status) : `${status} ${text}`;
 }
 

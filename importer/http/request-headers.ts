@@ -2,11 +2,11 @@
  * The headers of a request: ours, those of the user, those of the request itself, and who asks. A redirect target of another
  * origin gets none of the user's.
  */
-import { validateHeaderName, validateHeaderValue } from "node:http";
 import { UsageError } from "../errors.ts";
 import { basicAuthorizer } from "./authorization.ts";
 import type { Authorizer, Method } from "./authorization.ts";
 import type { HttpOptions } from "./http-options.ts";
+import { nodeHttp } from "./node-http.ts";
 import type { Place } from "./place.ts";
 import type { Hop } from "./redirects.ts";
 
@@ -54,8 +54,8 @@ export function checkHeaders({ headers }: HttpOptions): void {
 /** Whether HTTP allows both. */
 export function isHeader(name: string, value: string): boolean {
   try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
+    nodeHttp().validateHeaderName(name);
+    nodeHttp().validateHeaderValue(name, value);
     return true;
   } catch {
     return false;

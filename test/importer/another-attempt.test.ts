@@ -25,14 +25,30 @@ describe("facts for whoever owns the target", () => {
   });
 });
 
-describe("what a local conversion loads", () => {
-  it("is no HTTP and no TLS: they are for URLs", () => {
-    const script = `await import("./cmd/convert.ts"); console.log(process.moduleLoadList.join("\\n"));`;
-    const args = ["--input-type=module", "--eval", script];
-    const loaded = execFileSync(process.execPath, args, { cwd: ROOT, encoding: "utf8" }).split("\n");
-    assert.ok(loaded.includes("NativeModule fs"));
+/** What Node.js has loaded of its own once these modules are. */
+function loadedBy(...modules: readonly string[]): string[] {
+  const imports = modules.map((module) => `await import("./${module}");`).join("");
+  const script = `${imports} console.log(process.moduleLoadList.join("\\n"));`;
+  const args = ["--input-type=module", "--eval", script];
+  const loaded = execFileSync(process.execPath, args, { cwd: ROOT, encoding: "utf8" }).split("\n");
+  assert.ok(loaded.includes("NativeModule fs"));
+  return loaded.flatMap((name) => (name.startsWith("NativeModule ") ? [name.slice("NativeModule ".length)] : []));
+}
+
+describe("what is loaded", () => {
+  it("by a local conversion is no HTTP and no TLS: they are for URLs", () => {
+    const loaded = loadedBy("cmd/convert.ts");
     assert.deepEqual(
-      loaded.filter((name) => /^NativeModule (http|https|http2|tls|_http_\w+)$/.test(name)),
+      loaded.filter((name) => /^(http|https|http2|tls|_http_\w+)$/.test(name)),
+      [],
+    );
+  });
+
+  it("by a thread that reads ranges over its own sockets is no HTTP client", () => {
+    const loaded = loadedBy("importer/engine/executor.ts", "importer/http/direct-ranges.ts");
+    assert.ok(loaded.includes("tls"));
+    assert.deepEqual(
+      loaded.filter((name) => name.includes("undici") || name === "_http_agent"),
       [],
     );
   });
