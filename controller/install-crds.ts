@@ -25,7 +25,7 @@ export async function installCrds(options: InstallOptions): Promise<void> {
   const wanted = allCrds();
   for (;;) {
     signal.throwIfAborted();
-    const found = await Promise.all(wanted.map(async ({ metadata }) => await find(client, metadata.name)));
+    const found = await Promise.all(wanted.map(async ({ metadata }) => await find(client, metadata.name, signal)));
     const decision = ensureCrds(
       wanted,
       found.filter((crd) => crd !== undefined),
@@ -40,9 +40,9 @@ export async function installCrds(options: InstallOptions): Promise<void> {
   }
 }
 
-async function find(client: ApiClient, name: string): Promise<ObservedCrd | undefined> {
+async function find(client: ApiClient, name: string, signal: AbortSignal): Promise<ObservedCrd | undefined> {
   try {
-    return await client.get(CUSTOM_RESOURCE_DEFINITION, name);
+    return await client.get(CUSTOM_RESOURCE_DEFINITION, name, undefined, signal);
   } catch (error) {
     if (error instanceof ApiError && error.isNotFound) return undefined;
     throw error;

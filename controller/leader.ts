@@ -46,9 +46,14 @@ const CDI_LEASE_NAME = "cdi-controller-leader-election-helper";
  * installation share a namespace.
  * @returns who else works here, as `<namespace>/<lease>`; undefined if nobody does
  */
-export async function findOtherController({ client, namespace, now }: LeaderOptions): Promise<string | undefined> {
+export async function findOtherController({
+  client,
+  namespace,
+  now,
+  signal,
+}: LeaderOptions): Promise<string | undefined> {
   for (const name of [CDI_LEASE_NAME, LEASE_NAME]) {
-    const { items } = await client.list(LEASE, { fieldSelector: `metadata.name=${name}` });
+    const { items } = await client.list(LEASE, { fieldSelector: `metadata.name=${name}`, signal });
     const held = (items as readonly Lease[]).find(({ metadata, spec }) => {
       if (name === LEASE_NAME && metadata.namespace === namespace) return false;
       const renewed = Date.parse(spec?.renewTime ?? "");
