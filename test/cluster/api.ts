@@ -3,6 +3,7 @@
  */
 import fs from "node:fs";
 import https from "node:https";
+import readline from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface Api {
@@ -18,7 +19,14 @@ export interface Api {
   until<T>(path: string, isReached: (object: T | undefined) => boolean, timeoutMs?: number): Promise<T>;
   /** Until there is no such object. */
   untilGone(path: string, timeoutMs?: number): Promise<void>;
+  /** Hands over each state of the objects of a list, from how they are about now. @returns what ends it */
+  watch<T>(path: string, onChange: (change: WatchChange<T>) => void): Promise<() => void>;
   close(): void;
+}
+
+export interface WatchChange<T> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: T;
 }
 
 export class ApiError extends Error {
@@ -82,6 +90,16 @@ export function openApi(kubeconfig: string): Api {
     untilGone: async (path, timeoutMs = TIMEOUT_MS) => {
       await poll(path, (object) => object === undefined, timeoutMs);
     },
+    watch: async (path, onChange) => {
+      // Without a version the API server waits for news of etcd 3.4 that never come.
+      return await watch(
+        `${server}${path}?watch=true&resourceVersion=0`,
+        { ca, headers: { authorization } },
+        (line) => {
+          onChange(JSON.parse(line));
+        },
+      );
+    },
     close: () => agent.destroy(),
   };
 }
@@ -96,6 +114,20 @@ async function send(url: string, options: https.RequestOptions, body: unknown) {
     });
     request.on("error", reject);
     request.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** An object a line, for as long as nobody ends it. */
+async function watch(url: string, options: https.RequestOptions, onLine: (line: string) => void): Promise<() => void> {
+  return await new Promise((resolve, reject) => {
+    const request = https.get(url, options, (answer) => {
+      const lines = readline.createInterface({ input: answer }).on("line", onLine);
+      // It is ended in the middle.
+      for (const one of [answer, lines]) one.on("error", () => undefined);
+      if (answer.statusCode === 200) resolve(() => request.destroy());
+      else reject(new ApiError(answer.statusCode ?? 0, `GET ${url}: ${answer.statusCode}`));
+    });
+    request.on("error", reject);
   });
 }
 

@@ -16,7 +16,8 @@ async function main(args: readonly string[]): Promise<number> {
     isOurs = await startCluster();
     const places = args.some((arg) => !arg.startsWith("-")) ? args : ["test/cluster", ...args];
     const runner = path.join(import.meta.dirname, "..", "run.ts");
-    return spawnSync(process.execPath, [runner, ...places], { stdio: "inherit" }).status ?? 1;
+    // One file at a time: they share settings of the cluster.
+    return spawnSync(process.execPath, [runner, "--test-concurrency=1", ...places], { stdio: "inherit" }).status ?? 1;
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
     return 1;

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CallObserver } from "../../controller/api-client.ts";
 import type { Connection } from "../../controller/cluster.ts";
 import { openLog } from "../../controller/log.ts";
+import type { ControllerSettings } from "../../controller/plan/observed.ts";
 import type { Clock } from "../../controller/queue.ts";
 import { runController } from "../../controller/run.ts";
 import type { RunEnd } from "../../controller/run.ts";
@@ -23,6 +24,8 @@ export interface StartedController {
 
 export interface StartControllerOptions {
   readonly identity?: string;
+  /** Default: those of observed-import.ts. */
+  readonly settings?: ControllerSettings;
   /** Of the Lease. */
   readonly namespace?: string;
   readonly clock?: Clock;
@@ -45,7 +48,7 @@ export function startController(connection: Connection, options: StartController
   const { promise: started, resolve: onStarted } = Promise.withResolvers<void>();
   const ended = runController({
     connection,
-    settings: settings(),
+    settings: options.settings ?? settings(),
     namespace: options.namespace ?? "decant",
     identity: options.identity ?? "replica",
     metricsPort: 0,

@@ -1,0 +1,134 @@
+/**
+ * Storage that waits for the first consumer: the disk is made on the node where its user will run, whichever way the claim is
+ * filled, and by itself only where somebody asks for that.
+ */
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { Claim } from "../../../controller/api/kube.ts";
+import { ANNOTATIONS, GATE_HONOR_WAIT_FOR_FIRST_CONSUMER } from "../../../controller/api/names.ts";
+import { baseDisk } from "../../support/base-disk.ts";
+import { imageOf } from "../../support/qemu-images.ts";
+import { requireTools } from "../../support/tools.ts";
+import { withTemporaryFolder } from "../../support/temporary-folder.ts";
+import { openCluster, requireRunningCluster } from "../cluster.ts";
+import type { Cluster } from "../cluster.ts";
+import type { VolumeObject } from "../objects.ts";
+import { CSI_WAIT, LOCAL_PATH } from "../storage.ts";
+import { createConsumer, diskFile, isDiskOf, untilRunning } from "./consumer.ts";
+import { deployController } from "./controller.ts";
+import { withHistory } from "./history.ts";
+import type { Imports } from "./imports.ts";
+import { withServedImages } from "./served-images.ts";
+
+const skip = requireRunningCluster() || requireTools("nginx", "qemu-img");
+const MIB = 1024 * 1024;
+const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
+const DISK = baseDisk(4 * MIB);
+const IMAGE = imageOf(DISK, "qcow2", ["-c"]);
+/** Of 32Mi in a folder of the machine. */
+const GROWN = 32 * MIB;
+/** The same on a filesystem of its own, which takes some for itself. */
+const GROWN_ON_EXT4 = { least: 20 * MIB, most: GROWN };
+const TAINT = { key: "test.decant/reserved", value: "yes", effect: "NoSchedule" };
+const TOLERATION = { key: TAINT.key, operator: "Exists", effect: TAINT.effect };
+
+describe("storage that waits for the first consumer", { skip }, () => {
+  let cluster: Cluster;
+  before(async () => {
+    cluster = openCluster();
+    await deployController(cluster);
+    await setGate([GATE_HONOR_WAIT_FOR_FIRST_CONSUMER]);
+  });
+  after(async () => {
+    if (cluster !== undefined) await setGate([]);
+    cluster?.close();
+  });
+
+  it("a consumer on node 2 has the disk of a populator there", async () => {
+    await withImages(async ({ imports, file, url }) => {
+      const { namespace } = imports;
+      await withHistory(cluster, namespace, async (history) => {
+        await imports.start("disk", { http: { url } }, { storageClass: CSI_WAIT });
+        await imports.until("disk", ({ status }) => status?.phase === "PendingPopulation");
+        assert.deepEqual(await imports.all("pods"), []);
+        await createConsumer(cluster, "consumer", { namespace, claims: ["disk"], node: "node-2" });
+        await imports.untilSucceeded("disk");
+        const pod = await untilRunning(cluster, namespace, "consumer");
+        assert.equal(pod.spec.nodeName, "node-2");
+        assert.match(await nodesOf(namespace, "disk"), /"node-2"/);
+        isDiskOf(await diskFile(cluster, pod, "disk"), { file, format: "qcow2" }, GROWN_ON_EXT4);
+        isInOrder(history.phases("disk"), ["PendingPopulation", "ImportInProgress", "Succeeded"]);
+        assert.ok(!history.phases("disk").includes("WaitForFirstConsumer"), history.phases("disk").join());
+      });
+    });
+  });
+
+  it("a consumer on node 2 binds the claims that are filled in place, and has both disks", async () => {
+    await withImages(async ({ imports, file, url }) => {
+      const { namespace } = imports;
+      await withTaint("node-2", async () => {
+        await withHistory(cluster, namespace, async (history) => {
+          const annotations = { [ANNOTATIONS.placementTolerations]: JSON.stringify([TOLERATION]) };
+          for (const name of ["first", "second"]) {
+            await imports.start(name, { http: { url } }, { storageClass: LOCAL_PATH, annotations });
+            await imports.until(name, ({ status }) => status?.phase === "WaitForFirstConsumer");
+          }
+          assert.deepEqual(await imports.all("pods"), [], "a worker would bind the claim somewhere");
+          const claims = ["first", "second"];
+          const consumer = { namespace, claims, node: "node-2", tolerations: [TOLERATION] };
+          await createConsumer(cluster, "binder", { ...consumer, isShort: true });
+          await imports.untilSucceeded("first");
+          await imports.untilSucceeded("second");
+          await createConsumer(cluster, "consumer", consumer);
+          const pod = await untilRunning(cluster, namespace, "consumer");
+          for (const name of claims) {
+            assert.match(await nodesOf(namespace, name), /"node-2"/);
+            isDiskOf(await diskFile(cluster, pod, name), { file, format: "qcow2" }, GROWN);
+            isInOrder(history.phases(name), ["WaitForFirstConsumer", "ImportInProgress", "Succeeded"]);
+          }
+        });
+      });
+    });
+  });
+
+  async function setGate(featureGates: readonly string[]): Promise<void> {
+    await cluster.api.request("PATCH", CONFIG, { spec: { featureGates } });
+  }
+
+  async function withImages(use: (given: { imports: Imports; file: string; url: string }) => Promise<void>) {
+    await withTemporaryFolder(async (folder) => {
+      const file = path.join(folder, "disk.qcow2");
+      fs.writeFileSync(file, IMAGE);
+      await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+        write("disk.qcow2", IMAGE);
+        await use({ imports, file, url: urlOf("disk.qcow2") });
+      });
+    });
+  }
+
+  async function nodesOf(namespace: string, name: string): Promise<string> {
+    const claim = await cluster.api.get<Claim>(`/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`);
+    const volume = await cluster.api.get<VolumeObject>(`/api/v1/persistentvolumes/${claim.spec.volumeName}`);
+    return JSON.stringify(volume.spec.nodeAffinity);
+  }
+
+  async function withTaint(node: string, use: () => Promise<void>): Promise<void> {
+    await cluster.kubectl(["taint", "node", node, `${TAINT.key}=${TAINT.value}:${TAINT.effect}`, "--overwrite"]);
+    try {
+      await use();
+    } finally {
+      await cluster.kubectl(["taint", "node", node, `${TAINT.key}-`]);
+    }
+  }
+});
+
+/** What comes in between is left out. */
+function isInOrder(seen: readonly string[], expected: readonly string[]): void {
+  assert.deepEqual(
+    seen.filter((value) => expected.includes(value)),
+    expected,
+    seen.join(),
+  );
+}
