@@ -80,10 +80,15 @@ export function requireRoom(virtualSize: number, volume: Volume, known: "exactly
   );
 }
 
-/** The smallest claim of whole MiB on which a disk of this size is usable, in MiB. */
+/**
+ * A claim of whole MiB on which a disk of this size is usable, in MiB: the smallest one, unless this filesystem was seen to take
+ * more for itself than the overhead says, as that of a small volume does.
+ */
 function claimFor(virtualSize: number, volume: Volume): number {
-  const overhead = volume.kind === "block" ? 0 : volume.overhead;
-  return Math.ceil(requiredSpace(overhead, virtualSize) / MIB);
+  if (volume.kind === "block") return Math.ceil(requiredSpace(0, virtualSize) / MIB);
+  const { free, requested = 0, overhead } = volume;
+  const asSeen = free > 0 && free < requested ? virtualSize * (requested / free) : 0;
+  return Math.ceil(Math.max(requiredSpace(overhead, virtualSize), asSeen) / MIB);
 }
 
 function figures(volume: Volume): string {

@@ -158,6 +158,14 @@ describe("requireRoom", () => {
         "virtual image size 10737418240 is larger than the reported available storage 268435456. A larger PVC is required: " +
           "the volume has 268435456 bytes, all usable, 10468982784 more are needed, and a claim of 10240Mi would work",
       ],
+      // An ext4 takes a fifth of so small a volume, and of a larger one not more.
+      [
+        64 * MIB,
+        filesystem(28385280, 35567698),
+        "virtual image size 67108864 is larger than the reported available storage 28385280. A larger PVC is required: " +
+          "the volume has 28385280 bytes free of 35567698 claimed, 26214400 usable at an overhead of 0.06, " +
+          "38723584 more are needed, and a claim of 81Mi would work",
+      ],
       [
         MIB,
         filesystem(1000, undefined, 0),
