@@ -21,6 +21,7 @@ import { convert } from "./steps/convert.ts";
 import { info } from "./steps/info.ts";
 import { resize } from "./steps/resize.ts";
 import { transfer } from "./steps/transfer.ts";
+import { EarlyFlush } from "./targets/early-flush.ts";
 import type { Target } from "./targets/target.ts";
 import type { Unpacked } from "./unpack/unpack-archive.ts";
 
@@ -80,6 +81,8 @@ const SMALL_IMAGE = 8 * 1024 * 1024;
 export class DataProcessor {
   readonly #run: Run;
   readonly #phases: PhaseRecord[] = [];
+  /** Rejects with what went wrong beside the steps. */
+  readonly #aside = Promise.withResolvers<never>();
   #phase: Phase = "Info";
 
   constructor(source: Source, target: Target, options: RunOptions, signal: AbortSignal) {
@@ -116,12 +119,13 @@ export class DataProcessor {
     const run = this.#run;
     const work = this.#runPhases();
     try {
-      await Promise.race([work, whenAborted(run.signal)]);
+      await Promise.race([work, whenAborted(run.signal), this.#aside.promise]);
       await run.source.finish?.(true);
       return this.#report();
     } catch (error) {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
+      void run.earlyFlush?.close();
       run.stream?.close();
       run.remote?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.
@@ -177,6 +181,7 @@ export class DataProcessor {
     const run = this.#run;
     if (run.virtualSize === undefined) this.#checkLeastSize();
     run.target.begin(run.virtualSize === undefined ? undefined : run.options.finalSize(run.virtualSize));
+    if (run.target.writer !== undefined) run.earlyFlush = new EarlyFlush(run.target.writer, this.#aside.reject);
     run.zeros = new ZeroRanges(run.target, run.signal);
     const zeroedFirst = await this.#zeroFirst(run.zeros);
     run.pool = openJobPool(

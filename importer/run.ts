@@ -14,6 +14,7 @@ import type { RandomAccess } from "./random-access.ts";
 import type { SecondReading } from "./second-reading.ts";
 import type { Source } from "./sources/source.ts";
 import type { SpillPlace } from "./spill-file.ts";
+import type { EarlyFlush } from "./targets/early-flush.ts";
 import type { Target } from "./targets/target.ts";
 import type { Unpacked } from "./unpack/unpack-archive.ts";
 import type { Unwrapped } from "./unwrap.ts";
@@ -80,6 +81,7 @@ export interface Run {
   /** Set when the first byte is about to be written. */
   pool?: JobPool;
   zeros?: ZeroRanges;
+  earlyFlush?: EarlyFlush;
 
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;

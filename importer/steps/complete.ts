@@ -15,6 +15,7 @@ export async function complete(run: Run): Promise<void> {
   // Those of an archive that passed as a stream were not known before.
   refuseWarnings(run);
   let started = performance.now();
+  await run.earlyFlush?.close();
   run.target.flush();
   run.flushMs = performance.now() - started;
   const size = run.options.finalSize(must(run.virtualSize, "the virtual size"));

@@ -41,6 +41,11 @@ export function writeBehindSpec(fd: number, kernelCalls: boolean): WriteBehindSp
   };
 }
 
+/** By all threads, in whole MiB of each. */
+export function bytesWritten({ progress }: WriteBehindSpec): number {
+  return Number(Atomics.load(new BigInt64Array(progress), WRITTEN));
+}
+
 export class WriteBehind {
   readonly #spec: WriteBehindSpec;
   readonly #progress: BigInt64Array;
