@@ -30,8 +30,11 @@ export interface Cluster {
   apply(manifest: string | object | readonly object[]): Promise<void>;
   /** Gives both nodes the image of a tarball. */
   loadImage(tarball: string): Promise<void>;
-  /** Builds decant's image unless these sources' is there already, and gives it to both nodes as `decant:test`. */
-  loadDecantImage(): Promise<void>;
+  /**
+   * Builds decant's image unless these sources' is there already, and gives it to both nodes as `decant:test`.
+   * @returns a name of these sources
+   */
+  loadDecantImage(): Promise<string>;
   /** Lets nodes pull over plain HTTP from `hostAddress:port`. */
   trustRegistry(port: number): void;
   /** Makes a server that listens on a port of 127.0.0.1 reachable for pods, as `hostAddress:port`, while `use` runs. */
@@ -89,10 +92,12 @@ export function openCluster(): Cluster {
     loadImage: async (tarball) => await importImage(nodes, tarball),
     loadDecantImage: async () => {
       const tarball = await decantTarball();
-      const mark = path.join(state.folder, `${path.basename(tarball)}.loaded`);
-      if (fs.existsSync(mark)) return;
+      const name = path.basename(tarball, ".tar");
+      const mark = path.join(state.folder, `${name}.loaded`);
+      if (fs.existsSync(mark)) return name;
       await importImage(nodes, tarball);
       fs.writeFileSync(mark, "");
+      return name;
     },
     trustRegistry: (port) => trustRegistry(nodes, `${hostAddress}:${port}`),
     expose: async (port, use) => await expose(hostAddress, port, use),

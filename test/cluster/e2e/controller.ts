@@ -4,7 +4,6 @@
  */
 import fs from "node:fs";
 import path from "node:path";
-import { decantTarball } from "../../support/decant-tarball.ts";
 import { ROOT } from "../../support/run-decant.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { Cluster } from "../cluster.ts";
@@ -18,7 +17,7 @@ const READY = "180s";
 
 /** Returns when both replicas are ready. */
 export async function deployController(cluster: Cluster): Promise<void> {
-  await cluster.loadDecantImage();
+  const sources = await cluster.loadDecantImage();
   await withTemporaryFolder(async (folder) => {
     const deploy = path.join(folder, "deploy");
     fs.cpSync(path.join(ROOT, "deploy"), deploy, { recursive: true });
@@ -26,7 +25,7 @@ export async function deployController(cluster: Cluster): Promise<void> {
     fs.writeFileSync(file, fs.readFileSync(file, "utf8").replace(/newTag: .*/, "newTag: test"));
     await cluster.kubectl(["apply", "-k", deploy]);
   });
-  const annotations = { [SOURCES_ANNOTATION]: path.basename(await decantTarball()) };
+  const annotations = { [SOURCES_ANNOTATION]: sources };
   await cluster.api.request("PATCH", DEPLOYMENT, { spec: { template: { metadata: { annotations } } } });
   await cluster.kubectl([
     "rollout",
