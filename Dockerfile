@@ -41,7 +41,7 @@ COPY . ./
 RUN npm run -s build && \
     node -e 'for (const [folder, { dev }] of Object.entries(require("./package-lock.json").packages)) \
       if (dev) fs.rmSync(folder, { recursive: true, force: true });' && \
-    rm -rf cmd controller formats importer companions tsconfig*.json package-lock.json node_modules/.bin node_modules/.cache && \
+    rm -rf bin/*.ts cmd controller formats importer companions tsconfig.json package-lock.json node_modules/.bin node_modules/.cache && \
     cd node_modules/node-linux-* && rm -rf include share && \
     if [ "$(node -p 'process.versions.node.split(".")[0]')" = 24 ]; then ln -sf "$(command -v node)" bin/node; fi && \
     chmod -R a+rX /usr/lib/decant
@@ -71,7 +71,7 @@ RUN for name in decant cdi-importer cdi-image-size-detection; do ln -s ../lib/de
     $as_107 env IMPORTER_SOURCE=none IMPORTER_CONTENTTYPE=kubevirt IMPORTER_IMAGE_SIZE=1Mi PREALLOCATION=false \
       DECANT_METRICS_PORT=0 DECANT_DATA_DIR=/tmp/warm DECANT_TERMINATION_LOG=/tmp/warm/log cdi-importer && \
     $as_107 env NODE_COMPILE_CACHE=$PWD/node_modules/.cache/decant sh bin/node24 --max-semi-space-size=1 -e ' \
-      for (const file of fs.globSync("dist/{formats,importer}/**/*.js")) import("./" + file).catch(() => undefined);' && \
+      for (const file of fs.globSync("dist/*-[A-Z0-9]*.js")) import("./" + file).catch(() => undefined);' && \
     chown -R 0:0 node_modules/.cache && chmod -R a+rX,go-w node_modules/.cache && rm -rf images /tmp/warm
 USER 107:107
 ENTRYPOINT ["/usr/bin/cdi-importer", "-alsologtostderr"]

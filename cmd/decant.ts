@@ -49,15 +49,9 @@ Example: decant convert disk.qcow2 disk.raw
 }
 
 function version(): string {
-  for (const place of ["../package.json", "../../package.json"]) {
-    try {
-      const found = JSON.parse(readFileSync(new URL(place, import.meta.url), "utf8")) as { version: string };
-      return found.version;
-    } catch {
-      // The compiled program lies one folder deeper.
-    }
-  }
-  return "unknown";
+  // As deep from dist/ as from here.
+  const file = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(file) as { version: string }).version;
 }
 
 async function main(args: readonly string[], io: CommandIo): Promise<number> {
