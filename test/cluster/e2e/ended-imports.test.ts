@@ -11,6 +11,7 @@ import { sampleBytes } from "../../support/images.ts";
 import { requireTools } from "../../support/tools.ts";
 import { openCluster, requireRunningCluster } from "../cluster.ts";
 import type { Cluster } from "../cluster.ts";
+import { CSI_IMMEDIATE } from "../storage.ts";
 import { deployController } from "./controller.ts";
 import { conditionOf } from "./imports.ts";
 import type { Imports } from "./imports.ts";
@@ -54,9 +55,23 @@ describe("an import that no second try would mend", { skip, concurrency: true },
   // Case K11: no download for ever.
   it("a claim that is too small: one try, and what size would do", async () => {
     await withServedImages(cluster, async (served) => {
+      const image = sampleBytes("qcow2/two-partitions.qcow2");
       const message =
-        /^DataVolume too small to contain image: .*67108864.*a claim of \d+Mi would work \[TARGET_TOO_SMALL\]$/;
-      await endsWith(served, sampleBytes("qcow2/two-partitions.qcow2"), message);
+        /^DataVolume too small to contain image: .*67108864.* a claim of (\d+Mi) would work \[TARGET_TOO_SMALL\]$/;
+      const said = await endsWith(served, image, message);
+      const storage = message.exec(said)?.[1] ?? "";
+      const pvc = {
+        storageClassName: CSI_IMMEDIATE,
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage } },
+      } as const;
+      await served.imports.start(
+        "as-said",
+        { http: { url: served.urlOf("disk") } },
+        { spec: { storage: undefined, pvc } },
+      );
+      await served.imports.untilSucceeded("as-said");
+
       const disk = baseDisk(4 * MIB);
       served.write("disk", disk);
       await startsAgain(served.imports, "disk", disk);
@@ -81,13 +96,18 @@ describe("an import that no second try would mend", { skip, concurrency: true },
 });
 
 /** Its phase stays ImportInProgress, which KubeVirt shows as DataVolumeError with the reason `Error`. */
-async function endsWith({ imports, urlOf, write, gets }: ServedImages, image: Uint8Array, message: RegExp) {
+async function endsWith(
+  { imports, urlOf, write, gets }: ServedImages,
+  image: Uint8Array,
+  message: RegExp,
+): Promise<string> {
   write("disk", image);
   await imports.start("disk", { http: { url: urlOf("disk") } });
-  const { status } = await imports.untilStopped("disk", "Error", message);
-  assert.equal(status?.phase, "ImportInProgress");
+  const dataVolume = await imports.untilStopped("disk", "Error", message);
+  assert.equal(dataVolume.status?.phase, "ImportInProgress");
   await staysAsItIs(imports, "disk", () => gets("disk"));
   await imports.untilEvent("disk", "Warning Error: ", message);
+  return conditionOf(dataVolume, "Running")?.message ?? "";
 }
 
 async function staysAsItIs(imports: Imports, name: string, gets: () => number): Promise<void> {

@@ -21,7 +21,7 @@ export interface ImportOptions {
   readonly volumeMode?: VolumeMode;
   readonly annotations?: StringMap;
   /** More of the DataVolume's spec. */
-  readonly spec?: Partial<DataVolume["spec"]>;
+  readonly spec?: { readonly [K in keyof DataVolume["spec"]]?: DataVolume["spec"][K] | undefined };
 }
 
 export interface EventObject extends KubeObject {
