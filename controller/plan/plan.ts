@@ -12,13 +12,7 @@ import { planTarget } from "./target/target.ts";
 import { planWorker } from "./worker/plan-worker.ts";
 
 /** Each looks at what the ones before it leave behind. */
-const STEPS: readonly ((draft: ImportDraft) => void)[] = [
-  planTarget,
-  planPrime,
-  planWorker,
-  planHandover,
-  planStatus,
-];
+const STEPS: readonly ((draft: ImportDraft) => void)[] = [planTarget, planPrime, planWorker, planHandover, planStatus];
 
 export function planImport(observed: ObservedImport): readonly Action[] {
   const draft = new ImportDraft(observed);
