@@ -9,16 +9,15 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { after, describe, it } from "node:test";
-import { guestImage, writesOf } from "../support/build-qcow2.ts";
+import { guestImage } from "../support/build-qcow2.ts";
+import { COUNTED_IMAGES, countLines, EMPTY_15_TIB } from "../support/counted-images.ts";
+import type { CountedImage } from "../support/counted-images.ts";
 import { golden } from "../support/golden.ts";
-import { sampleBytes } from "../support/images.ts";
 import { withFolder } from "../support/loop-device.ts";
 import { traceDecant } from "../support/start-decant.ts";
 import { requireTools } from "../support/tools.ts";
 
-interface Job {
-  readonly name: string;
-  readonly make: () => Uint8Array;
+interface Job extends CountedImage {
   readonly target?: "null:";
 }
 
@@ -31,7 +30,7 @@ const CALLS = "pread64,pwrite64,preadv,pwritev,fallocate,ftruncate,fsync,fdatasy
 const MOST_CALLS_WHEN_EMPTY = 16;
 
 const EMPTY: readonly Job[] = [
-  { name: "empty qcow2 of 15 TiB, clusters of 64 KiB", make: () => guestImage("15T", "cluster_size=64k", []) },
+  EMPTY_15_TIB,
   { name: "empty qcow2 of 15 TiB, clusters of 2 MiB", make: () => guestImage("15T", "cluster_size=2M", []) },
   {
     name: "empty qcow2 of 64 TiB, clusters of 64 KiB, to null:",
@@ -45,36 +44,7 @@ const EMPTY: readonly Job[] = [
   },
 ];
 
-const SAMPLES = [
-  "raw/patterned.raw",
-  "qcow2/plain.qcow2",
-  "qcow2/cluster-512.qcow2",
-  "qcow2/zlib.qcow2",
-  "qcow2/zstd.qcow2",
-  "qcow2/zero-clusters.qcow2",
-  "vmdk/monolithic-sparse.vmdk",
-  "vmdk/stream-optimized.vmdk",
-  "vpc/dynamic.vhd",
-  "vhdx/dynamic.vhdx",
-  "vdi/dynamic.vdi",
-  "gzip/patterned.raw.gz",
-  "zstd/patterned.raw.zst",
-  "xz/patterned.qcow2.xz",
-  "tar/ustar.tar",
-];
-
-const JOBS: readonly Job[] = [
-  ...EMPTY,
-  ...SAMPLES.map((name) => ({ name, make: () => sampleBytes(name) })),
-  {
-    name: "qcow2 of 256 clusters that a guest wrote from the disk's end to its start",
-    make: () => guestImage("64M", "", writesOf(Array.from({ length: 256 }, (_, at) => 255 - at))),
-  },
-  {
-    name: "qcow2 of 256 clusters that a guest wrote all over the disk",
-    make: () => guestImage("64M", "", writesOf(Array.from({ length: 256 }, (_, at) => (at * 389) % 1024))),
-  },
-];
+const JOBS: readonly Job[] = [...EMPTY, ...COUNTED_IMAGES];
 
 describe(
   "calls to read an image and to write its disk",
@@ -91,15 +61,9 @@ describe(
         assert.deepEqual(counts, expected[job.name], "npm run golden keeps the new counts, if they are meant");
       });
     }
-    after(() => golden("io-counts.json", () => lines(counted)));
+    after(() => golden("io-counts.json", () => countLines(counted)));
   },
 );
-
-/** JSON with a line for each job. */
-function lines(counts: Readonly<Record<string, Counts>>): string {
-  const rows = Object.entries(counts).map(([name, count]) => `  ${JSON.stringify(name)}: ${JSON.stringify(count)}`);
-  return `{\n${rows.join(",\n")}\n}\n`;
-}
 
 function assertFew({ image, disk }: Counts): void {
   const reads = image["pread64"] ?? 0;

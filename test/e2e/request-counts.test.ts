@@ -10,9 +10,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { after, describe, it } from "node:test";
 import type { ConvertResult } from "../../cmd/convert.ts";
-import { guestImage, writesOf } from "../support/build-qcow2.ts";
+import { COUNTED_IMAGES, countLines, EMPTY_15_TIB } from "../support/counted-images.ts";
 import { golden } from "../support/golden.ts";
-import { sampleBytes } from "../support/images.ts";
 import { withFolder } from "../support/loop-device.ts";
 import { withNginx } from "../support/nginx.ts";
 import { runDecant } from "../support/run-decant.ts";
@@ -27,35 +26,7 @@ interface Counts {
   readonly bytesRead: number;
 }
 
-const SAMPLES = [
-  "raw/patterned.raw",
-  "qcow2/plain.qcow2",
-  "qcow2/zlib.qcow2",
-  "qcow2/zstd.qcow2",
-  "qcow2/zero-clusters.qcow2",
-  "vmdk/monolithic-sparse.vmdk",
-  "vmdk/stream-optimized.vmdk",
-  "vpc/dynamic.vhd",
-  "vhdx/dynamic.vhdx",
-  "vdi/dynamic.vdi",
-  "gzip/patterned.raw.gz",
-  "zstd/patterned.raw.zst",
-  "xz/patterned.qcow2.xz",
-  "tar/ustar.tar",
-];
-
-const JOBS: readonly { readonly name: string; readonly make: () => Uint8Array }[] = [
-  ...SAMPLES.map((name) => ({ name, make: () => sampleBytes(name) })),
-  { name: "empty qcow2 of 15 TiB, clusters of 64 KiB", make: () => guestImage("15T", "cluster_size=64k", []) },
-  {
-    name: "qcow2 of 256 clusters that a guest wrote from the disk's end to its start",
-    make: () => guestImage("64M", "", writesOf(Array.from({ length: 256 }, (_, at) => 255 - at))),
-  },
-  {
-    name: "qcow2 of 256 clusters that a guest wrote all over the disk",
-    make: () => guestImage("64M", "", writesOf(Array.from({ length: 256 }, (_, at) => (at * 389) % 1024))),
-  },
-];
+const JOBS = [...COUNTED_IMAGES, EMPTY_15_TIB];
 
 describe("requests to read an image from a web server", { skip: requireTools("nginx", "qemu-img", "qemu-io") }, () => {
   const counted: Record<string, Counts> = {};
@@ -68,12 +39,7 @@ describe("requests to read an image from a web server", { skip: requireTools("ng
       assert.deepEqual(counts, expected[name], "npm run golden keeps the new counts, if they are meant");
     });
   }
-  after(() => {
-    const rows = Object.entries(counted).map(
-      ([name, counts]) => `  ${JSON.stringify(name)}: ${JSON.stringify(counts)}`,
-    );
-    golden("request-counts.json", () => `{\n${rows.join(",\n")}\n}\n`);
-  });
+  after(() => golden("request-counts.json", () => countLines(counted)));
 });
 
 async function countRequests(image: Uint8Array): Promise<Counts> {
