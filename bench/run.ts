@@ -1,14 +1,7 @@
 /**
  * `npm run bench`: decant against what people use instead, on a corpus and servers of its own, and which goals hold (goals.ts).
- *
- *   npm run bench                          a 10 GiB disk that holds 0.75 GB, and others; an hour and more
- *   npm run bench -- --quick               a disk of 1 GiB, fewer works, two minutes
- *   npm run bench -- --only zlib,registry  works whose name contains one of these
- *   npm run bench -- --runs 5              so many rounds instead of 3 (quick: 2); one more comes first and is not counted
- *   npm run bench -- --quick --limits      and what disk, decoder and network take by themselves, as without --quick
- *   npm run bench -- --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
- *
- * Prints the tables; every figure goes to bench/results as JSON, after each work. Needs a quiet machine: no test depends on it.
+ * `npm run bench -- --help` says what it takes. Prints the tables; every figure goes to bench/results as JSON, after each work.
+ * Needs a quiet machine: no test depends on it.
  */
 import fs from "node:fs";
 import os from "node:os";
@@ -33,12 +26,39 @@ import { cannotBegin, judge } from "./verdict.ts";
 
 const ROOT = path.dirname(import.meta.dirname);
 const STARTS = 20;
+const USAGE = `Usage: npm run bench -- [options]
+
+Races decant with what else pours images, and says which goals hold.
+
+  (no option)           a disk of 10 GiB, and others; an hour and more
+  --quick               a disk of 1 GiB, fewer works, two minutes
+  --only zlib,registry  works whose name contains one of these
+  --runs 5              so many rounds instead of 3 (quick: 2); one more comes first and is not counted
+  --limits              with --quick too: what disk, decoder and network take by themselves
+  --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
+`;
 /** What EXIT_INTERRUPTED is to a shell. */
 const INTERRUPTED = 130;
 
 // Debian keeps nginx and mkfs.ext4 where a user's PATH does not look.
 process.env["PATH"] = [process.env["PATH"], "/usr/local/sbin", "/usr/sbin", "/sbin"].join(path.delimiter);
-await main(readSettings(process.argv.slice(2)));
+const settings = settingsOrHelp(process.argv.slice(2));
+if (settings !== undefined) await main(settings);
+
+/** Undefined: nothing is to be done, and why was said. */
+function settingsOrHelp(args: readonly string[]): Settings | undefined {
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(USAGE);
+    return undefined;
+  }
+  try {
+    return readSettings(args);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+}
 
 function readSettings(args: readonly string[]): Settings {
   const { values } = parseArgs({
