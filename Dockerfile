@@ -35,12 +35,13 @@ COPY companions/image-server ./
 RUN CGO_ENABLED=0 GOCACHE=/tmp/go-build go build -buildvcs=false -trimpath -ldflags="-s -w" -o image-server . && \
     rm -rf /tmp/go-build
 
-# What only builds and tests need goes again, and a Node.js like the one of the base image.
+# What only builds and tests need goes again, declarations and maps of packages, and a Node.js like the one of the base image.
 FROM packages AS build
 COPY . ./
 RUN npm run -s build && \
     node -e 'for (const [folder, { dev }] of Object.entries(require("./package-lock.json").packages)) \
       if (dev) fs.rmSync(folder, { recursive: true, force: true });' && \
+    find node_modules -type f -regex '.*\.\(map\|d\.[cm]?ts\)' -delete && \
     rm -rf bin/*.ts cmd controller formats importer companions tsconfig.json package-lock.json node_modules/.bin node_modules/.cache && \
     cd node_modules/node-linux-* && rm -rf include share && \
     if [ "$(node -p 'process.versions.node.split(".")[0]')" = 24 ]; then ln -sf "$(command -v node)" bin/node; fi && \
