@@ -61,6 +61,7 @@ describe("an import that goes on when its cause is gone", { skip, concurrency: 4
       await imports.remove("datavolumes", "disk");
       await imports.untilGone("datavolumes", "disk");
       await imports.untilGone("pods", worker.metadata.name);
+      await imports.untilGone("persistentvolumeclaims", worker.metadata.name.replace("importer-", ""));
       await imports.untilGone("persistentvolumeclaims", "disk");
       assert.deepEqual(await imports.all("persistentvolumeclaims"), []);
     });

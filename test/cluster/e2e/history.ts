@@ -1,16 +1,21 @@
 /**
  * What became of the objects of a namespace, in order: phases, conditions and events are gone as soon as the next ones come.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { DataVolume } from "../../../controller/api/cdi.ts";
 import { API_VERSION } from "../../../controller/api/names.ts";
 import type { Cluster } from "../cluster.ts";
 import type { EventObject } from "./imports.ts";
+
+const WATCH_MS = 10_000;
 
 type SeenEvent = EventObject & { readonly involvedObject: { readonly kind: string; readonly name: string } };
 
 export interface History {
   /** Of a DataVolume, each once for as long as it stays. */
   phases(name: string): readonly string[];
+  /** Waits for the watch to show it, which may be later than an answer that has it. @throws Error after ten seconds */
+  untilPhase(name: string, phase: string): Promise<void>;
   /** `status reason` of its condition, the same way. */
   conditions(name: string, type: string): readonly string[];
   progress(name: string): readonly string[];
@@ -36,9 +41,17 @@ export async function withHistory<T>(
     const own = states.filter(({ metadata }) => metadata.name === name).map((state) => what(state) ?? "");
     return own.filter((value, at) => value !== own[at - 1]);
   };
+  const phases = (name: string): readonly string[] => of(name, ({ status }) => status?.phase);
   try {
     return await use({
-      phases: (name) => of(name, ({ status }) => status?.phase),
+      phases,
+      untilPhase: async (name, phase) => {
+        const deadline = Date.now() + WATCH_MS;
+        while (phases(name).at(-1) !== phase) {
+          if (Date.now() > deadline) throw new Error(`${name} was seen as ${phases(name).join(", ")}`);
+          await sleep(50);
+        }
+      },
       progress: (name) => of(name, ({ status }) => status?.progress),
       conditions: (name, type) => {
         return of(name, ({ status }) => {

@@ -48,7 +48,8 @@ describe("a worker that is killed", { skip, concurrency: true }, () => {
 
   it("by its node, which has no room for its log: replaced until there is", async () => {
     const disk = baseDisk(8 * MIB);
-    const slow = { directives: `limit_rate ${256 * 1024};` };
+    // Of each connection; a node looks at its logs every ten seconds.
+    const slow = { directives: `limit_rate ${32 * 1024};` };
     await withServedImages(
       cluster,
       async ({ imports, urlOf, write }) => {
