@@ -125,7 +125,7 @@ export class DataProcessor {
     } catch (error) {
       // The threads first: no write may come after the target was given up.
       await this.#closeWorkers();
-      void run.earlyFlush?.close();
+      run.earlyFlush?.close().catch(() => undefined); // its failure is this error, or comes after it
       run.stream?.close();
       run.remote?.close();
       // A stream may wait for bytes that never come. A file stays open for as long as somebody may read it.

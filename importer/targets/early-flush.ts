@@ -25,10 +25,11 @@ export class EarlyFlush {
   readonly #timer: NodeJS.Timeout;
   #flushed = 0;
   #flushing: Promise<void> | undefined;
+  #failure: TargetError | undefined;
 
   /**
    * Begins at once.
-   * @param fail told of a flush that fails; the kernel says it once, and the flush at the end would not hear of it
+   * @param fail told at once of a flush that fails
    */
   constructor(writer: WriterSpec, fail: (error: TargetError) => void) {
     this.#writer = writer;
@@ -36,10 +37,14 @@ export class EarlyFlush {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** No flush begins any more; settles when the last one has ended. */
+  /**
+   * No flush begins any more; settles when the last one has ended.
+   * @throws TargetError what a flush failed with: the kernel says it once, and the flush at the end would not hear of it
+   */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#flushing;
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #look(): void {
@@ -50,7 +55,7 @@ export class EarlyFlush {
     this.#flushing = new Promise((resolve) => {
       fs.fdatasync(fd, (error) => {
         this.#flushing = undefined;
-        if (error !== null) this.#fail(toTargetError(error, "flush", name));
+        if (error !== null) this.#fail((this.#failure ??= toTargetError(error, "flush", name)));
         resolve();
       });
     });

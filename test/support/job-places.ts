@@ -9,6 +9,7 @@ import type { PoolSpec } from "../../importer/engine/job-pool.ts";
 import type { DataExtent } from "../../importer/engine/planner.ts";
 import { openRandomAccess } from "../../importer/random-access.ts";
 import type { LocalAccess, RandomAccess } from "../../importer/random-access.ts";
+import type { WriterSpec } from "../../importer/targets/positioned-writer.ts";
 import { allocateLocks } from "../../importer/targets/shared-locks.ts";
 import { openUnnamed } from "../../importer/temporary-file.ts";
 import { memoryFolder } from "./convert-image.ts";
@@ -22,6 +23,20 @@ export async function withStored<T>(bytes: Uint8Array, body: (file: LocalAccess)
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** What is written with to a file as it is, its dirty pages nobody's. */
+export function fileWriter(fd: number): WriterSpec {
+  return {
+    fd,
+    name: "the target",
+    sectorSize: 1,
+    capacity: undefined,
+    direct: false,
+    heldHead: undefined,
+    locks: allocateLocks(),
+    writeBehind: undefined,
+  };
 }
 
 export interface JobPlaces {
@@ -47,16 +62,7 @@ export async function withJobPlaces<T>(
   return await withStored(options.target ?? new Uint8Array(0), (target) =>
     withStored(image, (file) => {
       const { fd } = target.spec;
-      const writer = {
-        fd,
-        name: "the target",
-        sectorSize: 1,
-        capacity: undefined,
-        direct: false,
-        heldHead: undefined,
-        locks: allocateLocks(),
-        writeBehind: undefined,
-      };
+      const writer = fileWriter(fd);
       return body({
         file,
         spec: {

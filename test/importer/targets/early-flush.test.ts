@@ -5,30 +5,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TargetError } from "../../../importer/errors.ts";
 import { EarlyFlush } from "../../../importer/targets/early-flush.ts";
 import type { WriterSpec } from "../../../importer/targets/positioned-writer.ts";
-import { allocateLocks } from "../../../importer/targets/shared-locks.ts";
 import { WriteBehind, writeBehindSpec } from "../../../importer/targets/write-behind.ts";
 import { openUnnamed } from "../../../importer/temporary-file.ts";
 import { memoryFolder } from "../../support/convert-image.ts";
+import { fileWriter } from "../../support/job-places.ts";
 
 const MIB = 1024 * 1024;
 
 /** No process has so many files open: a flush of it fails, and so says that there was one. */
 const NO_FILE = 1_000_000;
 
-function writerOf(fd: number): { readonly spec: WriterSpec; readonly behind: WriteBehind } {
+function writerOf(fd?: number): { readonly spec: WriterSpec; readonly behind: WriteBehind } {
   const file = openUnnamed(memoryFolder());
   const writeBehind = writeBehindSpec(file, true);
-  const spec = {
-    fd: fd === NO_FILE ? fd : file,
-    name: "the target",
-    sectorSize: 1,
-    capacity: undefined,
-    direct: false,
-    heldHead: undefined,
-    locks: allocateLocks(),
-    writeBehind,
-  };
-  return { spec, behind: new WriteBehind(writeBehind) };
+  return { spec: { ...fileWriter(fd ?? file), writeBehind }, behind: new WriteBehind(writeBehind) };
 }
 
 describe("early flush", () => {
@@ -41,7 +31,8 @@ describe("early flush", () => {
     assert.equal(failures.length, 0);
     behind.wrote(MIB);
     while (failures.length === 0) await sleep(10);
-    await flush.close();
+    // Whoever was about to put the disk in its place must not: the kernel has told once, and no flush tells it again.
+    await assert.rejects(flush.close(), (error) => error === failures[0]);
     const seen = failures.map(({ code, context, message }) => [code, context["errno"], message]);
     assert.deepEqual(seen, [["TARGET_IO", "EBADF", "cannot flush the target (EBADF)"]]);
   });
@@ -55,7 +46,7 @@ describe("early flush", () => {
   });
 
   it("has ended when close returns, so that the descriptor may be closed", async () => {
-    const { spec, behind } = writerOf(0);
+    const { spec, behind } = writerOf();
     const flush = new EarlyFlush(spec, assert.fail);
     behind.wrote(64 * MIB);
     await sleep(100);
