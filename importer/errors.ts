@@ -93,6 +93,11 @@ function causeOf(details: ErrorDetails): ErrorOptions | undefined {
   return details.cause === undefined ? undefined : { cause: details.cause };
 }
 
+/** What was caught, where somebody may have thrown anything. */
+export function asError(caught: unknown): Error {
+  return caught instanceof Error ? caught : new Error(String(caught));
+}
+
 /** The kernel's name of what went wrong, `ENOSPC` for instance; undefined for anything that is no system error. */
 export function errnoName(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;

@@ -7,7 +7,8 @@
  */
 import { loadKernel } from "./kernel.ts";
 
-const PAGE = 4096;
+/** Bytes; what memory has to be longer by for a page to start in it where it should. */
+export const PAGE = 4096;
 
 /** glibc's header before large memory: all that is known of an address where nobody can be asked. */
 const LIKELY_REMAINDER = 16;

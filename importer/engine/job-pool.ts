@@ -5,7 +5,7 @@
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { Interrupted } from "../errors.ts";
+import { asError, Interrupted } from "../errors.ts";
 import { Turns } from "../turns.ts";
 import { Counters, sumTotals } from "./counters.ts";
 import type { Totals } from "./counters.ts";
@@ -117,7 +117,10 @@ class WorkerPool implements JobPool {
 
   constructor(spec: PoolSpec, threads: number) {
     this.#jobsPerWorker = spec.read?.remote === undefined ? JOBS_PER_WORKER : REMOTE_JOBS_PER_WORKER;
-    if (spec.read !== undefined && spec.read.remote === undefined) this.#standIn = new OwnThread(spec);
+    if (spec.read !== undefined && spec.read.remote === undefined) {
+      this.#standIn = new OwnThread(spec);
+      this.#counters.push(this.#standIn.counters);
+    }
     for (let i = 0; i < threads; i++) {
       const counters = new Counters();
       const workerData: ExecutorSpec = { ...spec, counters: counters.shared, stopped: this.#stopped };
@@ -167,7 +170,7 @@ class WorkerPool implements JobPool {
   }
 
   totals(): Totals {
-    return sumTotals(this.#standIn === undefined ? this.#counters : [...this.#counters, this.#standIn.counters]);
+    return sumTotals(this.#counters);
   }
 
   async close(): Promise<void> {
@@ -193,9 +196,7 @@ class WorkerPool implements JobPool {
   }
 
   #standDown(): void {
-    if (this.#standIn === undefined) return;
-    this.#counters.push(this.#standIn.counters);
-    void this.#standIn.close();
+    void this.#standIn?.close();
     this.#standIn = undefined;
   }
 
@@ -220,10 +221,6 @@ function isPlain({ items }: Job): boolean {
     if (itemField(items, row, ITEM.encoding) !== PLAIN) return false;
   }
   return true;
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }
 
 /**

@@ -3,13 +3,10 @@
  * out from, so that bytes are copied by nobody on their way.
  */
 
-import { pageStart } from "../page-aligned.ts";
+import { PAGE, pageStart } from "../page-aligned.ts";
 
 /** Length of a slot; raw announces a stream in steps of the same length. */
 export const SLOT_LENGTH = 1024 * 1024;
-
-/** Room for the first slot to begin where a page does. */
-const PAGE = 4096;
 
 export class Slab {
   readonly memory: SharedArrayBuffer;

@@ -3,7 +3,7 @@
  */
 import { FormatError } from "../../formats/errors.ts";
 import type { FormatErrorCode } from "../../formats/errors.ts";
-import { SourceError, TargetError } from "../errors.ts";
+import { asError, SourceError, TargetError } from "../errors.ts";
 import type { SourceErrorCode, TargetErrorCode } from "../errors.ts";
 import type { ErrorContext } from "../../formats/errors.ts";
 
@@ -21,7 +21,7 @@ const MAX_CAUSES = 8;
 
 export function describeError(error: unknown, depth = 0): ThreadError {
   const known = error instanceof FormatError || error instanceof SourceError || error instanceof TargetError;
-  const shown = error instanceof Error ? error : new Error(String(error));
+  const shown = asError(error);
   return {
     name: shown.name,
     message: shown.message,

@@ -1,7 +1,7 @@
 /**
  * Reads a disk from an NBD server: several requests may be on their way, their answers come in any order and in pieces.
  */
-import { Interrupted, SourceError } from "../errors.ts";
+import { asError, Interrupted, SourceError } from "../errors.ts";
 import { shakeHands } from "./handshake.ts";
 import type { Export } from "./handshake.ts";
 import {
@@ -130,7 +130,7 @@ export class NbdClient {
         else throw this.#wire.violation("an answer is none");
       }
     } catch (error) {
-      this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      this.#failure ??= asError(error);
       for (const { settle } of this.#pending.values()) settle(this.#failure);
       this.#pending.clear();
       this.#wire.close();
