@@ -42,9 +42,11 @@ export interface ImportResult {
 }
 
 /** Of a termination message, in bytes: the kubelet's. */
-const MAX_MESSAGE_LENGTH = 4096;
+export const MAX_MESSAGE_LENGTH = 4096;
 
 const COMPLETE = "Import Complete";
+
+export const ELLIPSIS = "…";
 
 export function successEnding({ preallocationApplied, labels, vddkInfo }: ImportResult): Ending {
   return jsonEnding({ scratchSpaceRequired: false, preallocationApplied, vddkInfo, labels, message: COMPLETE });
@@ -139,17 +141,21 @@ function fit(text: string, suffix: string, lengthWith: (whole: string) => number
   let tooLong = bytes.length + 1;
   while (tooLong - fits > 1) {
     const middle = Math.floor((fits + tooLong) / 2);
-    if (lengthWith(cut(bytes, middle) + suffix) <= MAX_MESSAGE_LENGTH) fits = middle;
+    if (lengthWith(cutBytes(bytes, middle) + suffix) <= MAX_MESSAGE_LENGTH) fits = middle;
     else tooLong = middle;
   }
-  return cut(bytes, fits) + suffix;
+  return cutBytes(bytes, fits) + suffix;
 }
 
-function cut(bytes: Buffer, length: number): string {
+/**
+ * The beginning of a text, and an ellipsis that shows that it is no more.
+ * @param length of what is kept, in bytes; a character that it cuts through is left out
+ */
+export function cutBytes(bytes: Buffer, length: number): string {
   let end = length;
   // A byte 10xxxxxx continues a character.
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return `${bytes.toString("utf8", 0, end)}…`;
+  return bytes.toString("utf8", 0, end) + ELLIPSIS;
 }
 
 function oneLine(text: string): string {
