@@ -2,6 +2,7 @@
  * What the containers of a worker pod are doing, as the three annotations that become a DataVolume's condition Running
  * (contract 5.8). KubeVirt reads the reasons, people the messages.
  */
+import { MAX_MESSAGE_LENGTH } from "../../../importer/termination.ts";
 import type { ContainerStatus, ContainerTermination, Pod } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
 import { cutText } from "../cut-text.ts";
@@ -15,8 +16,7 @@ export interface RunningState {
   readonly reason: string;
 }
 
-/** Of a message, in bytes: as much as a worker may say. */
-const MAX_MESSAGE_LENGTH = 4096;
+/** In bytes. A message may be as long as what a worker says. */
 const MAX_REASON_LENGTH = 256;
 
 const PULL_FAILED = "ImagePullFailed";

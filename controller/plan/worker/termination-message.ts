@@ -4,11 +4,9 @@
  */
 import { consequences } from "../../../importer/outcome.ts";
 import type { ErrorCode } from "../../../importer/outcome.ts";
+import { MAX_MESSAGE_LENGTH } from "../../../importer/termination.ts";
 import type { TerminationMessage } from "../../../importer/termination.ts";
 import { GROUP } from "../../api/names.ts";
-
-/** In bytes: the kubelet cuts longer ones, and half a JSON is none. */
-const MAX_LENGTH = 4096;
 
 /** Labels that describe what is on a disk. */
 const DISK_LABEL = /^(?:[\w.-]{1,200}\.)?kubevirt\.io\/[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/;
@@ -19,7 +17,7 @@ const STEERING_LABEL = new RegExp(String.raw`^(?:.*\.)?${GROUP.replaceAll(".", S
 
 /** Undefined: it is not the JSON form. */
 export function parseTermination(text: string | undefined): TerminationMessage | undefined {
-  if (text === undefined || Buffer.byteLength(text) > MAX_LENGTH) return undefined;
+  if (text === undefined || Buffer.byteLength(text) > MAX_MESSAGE_LENGTH) return undefined;
   const parsed = parseObject(text);
   if (parsed === undefined) return undefined;
   const { scratchSpaceRequired, preallocationApplied, labels, message, code, terminal } = parsed;
