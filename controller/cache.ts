@@ -7,7 +7,8 @@ import { CACHED_KINDS, isCachedKind } from "./api/kinds.ts";
 import type { CachedKind, CachedKinds } from "./api/kinds.ts";
 import type { Claim, KubeObject, Pod, Volume } from "./api/kube.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
-import { ANNOTATIONS, GROUP, VOLUME_IMPORT_SOURCE } from "./api/names.ts";
+import { GROUP, VOLUME_IMPORT_SOURCE } from "./api/names.ts";
+import { nameMeantFor } from "./plan/handover/promise.ts";
 import { Store, nameKey } from "./store.ts";
 import type { Indexer } from "./store.ts";
 import { hasEnded, isWorker, trim } from "./trim.ts";
@@ -48,9 +49,9 @@ const VOLUME_INDEXES = {
     return claimRef?.name === undefined ? [] : [nameKey(claimRef.namespace, claimRef.name)];
   },
   /** Namespace and name of the import whose disk it holds. */
-  meantFor: ({ metadata }: Volume) => {
-    const [namespace, name] = (metadata.annotations?.[ANNOTATIONS.meantFor] ?? "").split("/");
-    return namespace === undefined || name === undefined ? [] : [nameKey(namespace, name)];
+  meantFor: (volume: Volume) => {
+    const target = nameMeantFor(volume);
+    return target === undefined ? [] : [nameKey(target.namespace, target.name)];
   },
   phase: ({ status }: Volume) => (status?.phase === undefined ? [] : [status.phase]),
 };

@@ -4,10 +4,12 @@
  */
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import type { CachedKind } from "./api/kinds.ts";
-import type { Claim, KubeObject, OwnerReference, Pod, Volume } from "./api/kube.ts";
-import { ANNOTATIONS, CONFIG_NAME, DATA_VOLUME } from "./api/names.ts";
+import type { Claim, KubeObject, Pod, Volume } from "./api/kube.ts";
+import { CONFIG_NAME, DATA_VOLUME, NO_PROVISIONER, primeName } from "./api/names.ts";
+import { controllerOf } from "./api/ownership.ts";
 import type { ClusterCache } from "./cache.ts";
 import { fillPath } from "./plan/claim-to-fill.ts";
+import { nameMeantFor } from "./plan/handover/promise.ts";
 import { nameKey } from "./store.ts";
 
 export type Unit =
@@ -20,8 +22,7 @@ export type Unit =
 
 export const CONFIG_KEY = "config";
 
-const NO_PROVISIONER = "kubernetes.io/no-provisioner";
-const PRIME_PREFIX = "prime-";
+const PRIME_PREFIX = primeName("");
 const SCRATCH_SUFFIX = "-scratch";
 
 function importKey(namespace: string | undefined, name: string): string {
@@ -103,8 +104,8 @@ function ofPod(pod: Pod, cache: ClusterCache): readonly string[] {
 function ofVolume(volume: Volume, cache: ClusterCache): readonly string[] {
   const { claimRef } = volume.spec;
   const keys = claimRef?.name === undefined ? [] : ofClaimName(claimRef.namespace, claimRef.name, cache);
-  const [namespace, name] = (volume.metadata.annotations?.[ANNOTATIONS.meantFor] ?? "").split("/");
-  const promised = namespace === undefined || name === undefined ? [] : [importKey(namespace, name)];
+  const meantFor = nameMeantFor(volume);
+  const promised = meantFor === undefined ? [] : [importKey(meantFor.namespace, meantFor.name)];
   const available = volume.status?.phase === "Available" ? waiting(cache) : [];
   return [...keys, ...promised, ...available, ...ofVolumeClass(volume, cache)];
 }
@@ -146,8 +147,4 @@ function waiting(cache: ClusterCache): readonly string[] {
     return claim.status?.phase === "Pending" && controllerOf(claim) === undefined && fillPath(claim) !== "none";
   });
   return [...dataVolumes, ...claims].map(({ metadata }) => importKey(metadata.namespace, metadata.name));
-}
-
-function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
-  return metadata.ownerReferences?.find((one) => one.controller === true);
 }

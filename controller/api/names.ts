@@ -6,6 +6,9 @@
 export const GROUP = "cdi.kubevirt.io";
 export const API_VERSION = `${GROUP}/v1beta1`;
 
+/** In a StorageClass: its volumes are made by hand. */
+export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
+
 /** CDIConfig is one object of this name. */
 export const CONFIG_NAME = "config";
 export const DEFAULT_OVERHEAD = "0.06";

@@ -4,7 +4,7 @@
  */
 import type { ClaimPropertySet, CloneStrategy, Condition, StorageProfile } from "../../api/cdi.ts";
 import type { AccessMode, KubeObject, StorageClass, StringMap, Volume } from "../../api/kube.ts";
-import { ANNOTATIONS, API_VERSION, APP, GROUP, LABELS } from "../../api/names.ts";
+import { ANNOTATIONS, API_VERSION, APP, GROUP, LABELS, NO_PROVISIONER } from "../../api/names.ts";
 import { keyOf } from "../action.ts";
 import type { Action } from "../action.ts";
 import { annotationsOf, onlyChanges } from "../draft.ts";
@@ -31,8 +31,6 @@ export interface ObservedProfile {
   /** Empty also where snapshots are not installed. */
   readonly snapshotClasses: readonly SnapshotClass[];
 }
-
-const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
 const DEFAULT_SNAPSHOT_CLASS = "snapshot.storage.kubernetes.io/is-default-class";
 

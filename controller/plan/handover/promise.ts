@@ -44,6 +44,12 @@ export function endPromise(volume: Volume): MergePatch {
   };
 }
 
+/** Which import a volume is promised to, whatever claim of that name it was; undefined for a volume without a promise. */
+export function nameMeantFor(volume: Volume): { readonly namespace: string; readonly name: string } | undefined {
+  const [namespace, name] = (annotationsOf(volume)[ANNOTATIONS.meantFor] ?? "").split("/");
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+}
+
 function promiseTo({ namespace, name, uid }: ObjectMeta): string {
   return `${namespace}/${name}/${uid}`;
 }

@@ -4,7 +4,7 @@
  */
 import type { Claim, Pod } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
-import { isControlledBy } from "../../api/ownership.ts";
+import { controllerOf, isControlledBy } from "../../api/ownership.ts";
 import { claimToFill } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
@@ -91,7 +91,7 @@ function planScratch(draft: ImportDraft, claim: Claim, worker: Pod): boolean {
 
 function waitForScratchName(draft: ImportDraft, claim: Claim, scratch: Claim): void {
   draft.again(LEFTOVERS_GONE_AFTER_MS);
-  const owner = scratch.metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const owner = controllerOf(scratch);
   if (owner?.kind === "Pod" && owner.name === workerName(claim.metadata.name)) return;
   const message = `PersistentVolumeClaim ${scratchName(claim.metadata.name)} exists and is not of this import`;
   noteState(draft, claim, stopped("ErrStartingPod", message), { event: "ErrStartingPod" });
