@@ -120,9 +120,9 @@ function placeOf(name: string): Subject["place"] {
   return /^[a-z][a-z0-9+.-]+:\/\//i.test(name) ? "elsewhere" : "file";
 }
 
-/** The program as its users start it. What was built lies in one folder, not in two. */
+/** The program as its users start it. What was built lies in one folder, not in two, and what is two above it is not ours. */
 function launcher(): string {
-  const places = ["../../bin/decant", "../bin/decant"].map((place) => path.resolve(import.meta.dirname, place));
+  const places = ["../bin/decant", "../../bin/decant"].map((place) => path.resolve(import.meta.dirname, place));
   const found = places.find((place) => fs.existsSync(place));
   if (found === undefined) throw new Error(`there is no ${places.join(", and no ")}`);
   return found;
