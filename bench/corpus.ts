@@ -70,12 +70,11 @@ export class Corpus {
 
   /** What an image must decode to, decant included; undefined: nobody knows better than its readers. */
   async digestOf(name: string): Promise<string | undefined> {
-    const isEmpty = this.#recipes[name]?.disk === EMPTY;
-    const disk = isEmpty ? this.make("disk.raw") : this.diskOf(name);
+    if (this.#recipes[name]?.disk === EMPTY) return await digestContent(this.make(name), 0);
+    const disk = this.diskOf(name);
     if (disk === undefined) return undefined;
-    const key = isEmpty ? EMPTY : disk;
-    const digest = this.#digests.get(key) ?? digestContent(disk, isEmpty ? 0 : Infinity);
-    this.#digests.set(key, digest);
+    const digest = this.#digests.get(disk) ?? digestContent(disk, Infinity);
+    this.#digests.set(disk, digest);
     return await digest;
   }
 
