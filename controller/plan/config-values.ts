@@ -2,10 +2,16 @@
  * What CDIConfig decides for one import (contract 1.8, 3.4). Status holds what was computed from spec; until it is there, the
  * defaults that it will hold are used, so that no import waits for it.
  */
-import type { ClaimSpec, StringMap } from "../api/kube.ts";
+import type { ClaimSpec, Resources, StringMap } from "../api/kube.ts";
 import { DEFAULT_OVERHEAD } from "../api/names.ts";
 import type { ClusterFacts } from "./observed.ts";
 import { findClass } from "./storage-class.ts";
+
+/** Of each container of a worker pod, where nobody says more. */
+export const USUAL_RESOURCES = {
+  limits: { cpu: "750m", memory: "600M" },
+  requests: { cpu: "100m", memory: "60M" },
+} as const satisfies Resources;
 
 /** What the API lets in: a share of at most three decimals. */
 export const OVERHEAD_PATTERN = /^(?:0(?:\.\d{1,3})?|1)$/;

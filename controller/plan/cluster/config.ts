@@ -15,7 +15,7 @@ import {
 } from "../../api/names.ts";
 import { keyOf } from "../action.ts";
 import type { Action } from "../action.ts";
-import { OVERHEAD_PATTERN } from "../config-values.ts";
+import { OVERHEAD_PATTERN, USUAL_RESOURCES } from "../config-values.ts";
 import { annotationsOf, onlyChanges } from "../draft.ts";
 import type { ClusterFacts } from "../observed.ts";
 import { replacingPatch } from "./replacing-patch.ts";
@@ -27,9 +27,6 @@ export type ObservedConfig = Pick<ClusterFacts, "config" | "cdi" | "storageClass
 const INITIAL_SPEC: CdiConfigSpec = { featureGates: [GATE_HONOR_WAIT_FOR_FIRST_CONSUMER] };
 
 const NO_PROXY = { HTTPProxy: "", HTTPSProxy: "", noProxy: "", trustedCAProxy: "" };
-
-const POD_LIMITS: StringMap = { cpu: "750m", memory: "600M" };
-const POD_REQUESTS: StringMap = { cpu: "100m", memory: "60M" };
 
 type ConfigStatus = NonNullable<CdiConfig["status"]>;
 
@@ -78,7 +75,8 @@ function statusOf(spec: CdiConfigSpec, { storageClasses }: ObservedConfig): Conf
 
 /** Each of the four on its own. */
 function podResources(asked: Resources | undefined): Resources {
-  return { limits: overridden(POD_LIMITS, asked?.limits), requests: overridden(POD_REQUESTS, asked?.requests) };
+  const { limits, requests } = USUAL_RESOURCES;
+  return { limits: overridden(limits, asked?.limits), requests: overridden(requests, asked?.requests) };
 }
 
 /** A custom resource may hold a plain number. */

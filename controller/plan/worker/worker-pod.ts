@@ -3,9 +3,10 @@
  * is the user of virtual machines. It talks to nobody but its source; what it needs to know is in its environment and mounts.
  */
 import type { Placement } from "../../api/cdi.ts";
-import type { Claim, Container, OwnerReference, Pod, PodVolume, Resources, StringMap } from "../../api/kube.ts";
+import type { Claim, Container, OwnerReference, Pod, PodVolume, StringMap } from "../../api/kube.ts";
 import { ANNOTATIONS, APP, COMPONENT, LABELS, MANAGED_BY } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
+import { USUAL_RESOURCES } from "../config-values.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts, ControllerSettings } from "../observed.ts";
 import { CERT_DIR, GOOGLE_DIR, SHARED_DIR, workerEnvironment } from "./environment.ts";
@@ -28,12 +29,6 @@ const ARCHITECTURE_LABEL = "kubernetes.io/arch";
 const MESH_LABELS: StringMap = { "istio.io/dataplane-mode": "none" };
 /** OpenShift replaces the image by what the stream's name stands for. */
 const RESOLVE_NAMES = "alpha.image.policy.openshift.io/resolve-names";
-
-/** Where CDIConfig says nothing yet. */
-const USUAL_RESOURCES: Resources = {
-  limits: { cpu: "750m", memory: "600M" },
-  requests: { cpu: "100m", memory: "60M" },
-};
 
 export interface WorkerOptions {
   /** To be filled; it has a UID. */
