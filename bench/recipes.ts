@@ -23,8 +23,8 @@ const XZ_BLOCK = { full: "16MiB", quick: "2MiB" } as const;
 /** In so many places of 1 TiB the content of the filesystem's disk lies. */
 const SPREAD_PARTS = 100;
 
-const qcow2 = (options = ""): string => `qemu-img convert -f raw -O qcow2${options} "$FROM" "$OUT"`;
-const vmdk = (subformat: string): string => `qemu-img convert -f raw -O vmdk -o subformat=${subformat} "$FROM" "$OUT"`;
+const convert = (format: string, options = ""): string =>
+  `qemu-img convert -f raw -O ${format}${options} "$FROM" "$OUT"`;
 const empty = (size: string): Recipe => ({
   from: undefined,
   line: `qemu-img create -q -f qcow2 "$OUT" ${size}`,
@@ -44,27 +44,28 @@ qemu-img convert -f raw -O qcow2 "$OUT.spread" "$OUT"`.trim();
 /** @param size the recipes differ in blocks only */
 export function recipesFor(size: "full" | "quick"): Readonly<Record<string, Recipe>> {
   const of = (disk: string, line: string, from = disk): Recipe => ({ from, line, disk });
+  const zlib = " -c";
   const zstd = " -c -o compression_type=zstd";
   return {
-    "plain.qcow2": of("disk.raw", qcow2()),
-    "plain-2m.qcow2": of("disk.raw", qcow2(" -o cluster_size=2M")),
-    "zlib.qcow2": of("disk.raw", qcow2(" -c")),
-    "zlib-2m.qcow2": of("disk.raw", qcow2(" -c -o cluster_size=2M")),
-    "zstd.qcow2": of("disk.raw", qcow2(zstd)),
-    "zstd-2m.qcow2": of("disk.raw", qcow2(`${zstd},cluster_size=2M`)),
-    "stream-optimized.vmdk": of("disk.raw", vmdk("streamOptimized")),
-    "sparse.vmdk": of("disk.raw", vmdk("monolithicSparse")),
-    "dynamic.vhdx": of("disk.raw", `qemu-img convert -f raw -O vhdx "$FROM" "$OUT"`),
-    "dynamic.vhd": of("disk.raw", `qemu-img convert -f raw -O vpc -o force_size=on "$FROM" "$OUT"`),
-    "dynamic.vdi": of("disk.raw", `qemu-img convert -f raw -O vdi "$FROM" "$OUT"`),
+    "plain.qcow2": of("disk.raw", convert("qcow2")),
+    "plain-2m.qcow2": of("disk.raw", convert("qcow2", " -o cluster_size=2M")),
+    "zlib.qcow2": of("disk.raw", convert("qcow2", zlib)),
+    "zlib-2m.qcow2": of("disk.raw", convert("qcow2", `${zlib} -o cluster_size=2M`)),
+    "zstd.qcow2": of("disk.raw", convert("qcow2", zstd)),
+    "zstd-2m.qcow2": of("disk.raw", convert("qcow2", `${zstd},cluster_size=2M`)),
+    "stream-optimized.vmdk": of("disk.raw", convert("vmdk", " -o subformat=streamOptimized")),
+    "sparse.vmdk": of("disk.raw", convert("vmdk", " -o subformat=monolithicSparse")),
+    "dynamic.vhdx": of("disk.raw", convert("vhdx")),
+    "dynamic.vhd": of("disk.raw", convert("vpc", " -o force_size=on")),
+    "dynamic.vdi": of("disk.raw", convert("vdi")),
     "raw.gz": of("disk.raw", `gzip -6 -c "$FROM" > "$OUT"`),
     "raw.zst": of("disk.raw", `zstd -q -3 -c "$FROM" > "$OUT"`),
     "qcow2.xz": of("disk.raw", `xz -2 -c "$FROM" > "$OUT"`, "plain.qcow2"),
     "blocks.qcow2.xz": of("disk.raw", `xz -2 -T0 --block-size=${XZ_BLOCK[size]} -c "$FROM" > "$OUT"`, "plain.qcow2"),
-    "half.qcow2": of("half.raw", qcow2()),
-    "half-zlib.qcow2": of("half.raw", qcow2(" -c")),
-    "full.qcow2": of("full.raw", qcow2()),
-    "full-zlib.qcow2": of("full.raw", qcow2(" -c")),
+    "half.qcow2": of("half.raw", convert("qcow2")),
+    "half-zlib.qcow2": of("half.raw", convert("qcow2", zlib)),
+    "full.qcow2": of("full.raw", convert("qcow2")),
+    "full-zlib.qcow2": of("full.raw", convert("qcow2", zlib)),
     "empty.qcow2": empty("10G"),
     "empty-15t.qcow2": empty("15T"),
     "spread-1t.qcow2": { from: "disk.raw", line: SPREAD, disk: undefined },
