@@ -95,7 +95,8 @@ async function main(settings: Settings): Promise<void> {
     const registry = path.join(corpus.folder, "registry");
     await withServers(corpus.folder, registry, new Set(rows.map(({ place }) => place)), async (servers) => {
       const stage: Stage = { settings, corpus, servers, registry, target: path.join(target, "target.raw"), io };
-      const sources = rows.map((row) => sourceOf(row, stage)); // all that must be pushed, before anything is measured
+      const sources: string[] = []; // all that must be pushed, before anything is measured
+      for (const row of rows) sources.push(await sourceOf(row, stage));
       for (const [at, row] of rows.entries()) {
         say(`${nameOf(row)}, ${at + 1} of ${rows.length}`);
         await raceRow(row, sources[at] ?? "", stage, results);
@@ -124,9 +125,9 @@ interface Stage {
 }
 
 /** As decant and its peers are given it. */
-function sourceOf({ image, place }: Row, { corpus, servers, registry }: Stage): string {
+async function sourceOf({ image, place }: Row, { corpus, servers, registry }: Stage): Promise<string> {
   if (place === "local") return image;
-  if (place === "registry") return pushDisk(servers.registry(), registry, corpus.make(image), say);
+  if (place === "registry") return await pushDisk(servers.registry(), registry, corpus.make(image), say);
   return servers.urlOf(image, place);
 }
 

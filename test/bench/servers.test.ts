@@ -74,7 +74,7 @@ describe("pushDisk", { skip: requireTools("docker-registry", "skopeo", "tar", "g
       const [image, target] = [path.join(images, "disk.raw"), path.join(images, "target.raw")];
       for (let time = 0; time < 2; time++) {
         await withServers(images, folder, new Set(["registry"]), async ({ registry }) => {
-          const name = pushDisk(registry(), folder, image, (text) => said.push(text));
+          const name = await pushDisk(registry(), folder, image, (text) => said.push(text));
           const args = ["inspect", "--raw", "--tls-verify=false", name];
           const { stdout } = await promisify(execFile)("skopeo", args);
           const { layers } = JSON.parse(stdout) as { readonly layers: readonly { readonly mediaType: string }[] };
