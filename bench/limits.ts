@@ -7,7 +7,6 @@
  */
 import { decantWith } from "../cmd/bench/decant-contender.ts";
 import type { Contender } from "../cmd/bench/peers.ts";
-import type { SinkKind } from "../cmd/bench/sink.ts";
 import { DATA_ALONE } from "./goals.ts";
 import type { Row } from "./goals.ts";
 
@@ -25,18 +24,17 @@ const DECODERS: Readonly<Record<string, string>> = {
 export interface BesideOptions {
   /** decant's. */
   readonly threads: number;
-  readonly sink: SinkKind;
   /** False: there is no $DISK. */
   readonly isDiskKept: boolean;
   /** False: only those that a goal is about. */
   readonly withLimits: boolean;
 }
 
-/** Who takes part beside decant and its peers. */
+/** Who takes part beside decant and its peers, into a file. */
 export function contendersBeside(row: Row, options: BesideOptions): Contender[] {
-  const { threads, sink, isDiskKept, withLimits } = options;
+  const { threads, isDiskKept, withLimits } = options;
   const found: Contender[] = [];
-  if (isCompressed(row.image)) found.push(decantWith(threads, sink, "portable"));
+  if (isCompressed(row.image)) found.push(decantWith(threads, "file", "portable"));
   if (row.line === DATA_ALONE) found.push(limit(DATA_ALONE, poured(`"$ALONE" "$TARGET"`, threads)));
   return withLimits ? [...found, ...limits(row, threads, isDiskKept)] : found;
 }

@@ -142,7 +142,7 @@ async function raceRow(row: Row, name: string, stage: Stage, results: Results): 
     expected: await corpus.digestOf(row.image),
     // Far away a peer takes minutes.
     lines: size === QUICK || row.place === "http 20 ms" ? [row.line] : undefined,
-    more: contendersBeside(row, { threads, sink: "file", isDiskKept: disk !== undefined, withLimits }),
+    more: contendersBeside(row, { threads, isDiskKept: disk !== undefined, withLimits }),
     variables: {
       FILE: corpus.make(row.image),
       DISK: disk ?? "",

@@ -9,7 +9,7 @@ import type { Subject } from "../../cmd/bench/peers.ts";
 
 const WRAPPERS: Readonly<Record<string, string>> = { gz: "gzip", zst: "zstd", xz: "xz" };
 
-const BESIDE = { threads: 2, sink: "file", isDiskKept: true, withLimits: true } as const;
+const BESIDE = { threads: 2, isDiskKept: true, withLimits: true };
 
 /** What decant would find out about a row's image. */
 function subjectOf({ image, place }: Row): Subject {

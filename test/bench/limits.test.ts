@@ -7,7 +7,7 @@ import { contendersBeside } from "../../bench/limits.ts";
 function namesFor(image: string, place: Place, isDiskKept = true, withLimits = true): string[] {
   const row = ROWS.find((one) => one.image === image && one.place === place);
   assert.ok(row !== undefined, `${image} ${place}`);
-  return contendersBeside(row, { threads: 2, sink: "file", isDiskKept, withLimits }).map(({ name }) => name);
+  return contendersBeside(row, { threads: 2, isDiskKept, withLimits }).map(({ name }) => name);
 }
 
 describe("contendersBeside", () => {
