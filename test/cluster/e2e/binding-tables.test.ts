@@ -3,7 +3,7 @@
  * presence, or a cluster whose gate is off. And claims that are there without a DataVolume.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Claim, StringMap } from "../../../controller/api/kube.ts";
 import {
   ANNOTATIONS,
@@ -14,18 +14,16 @@ import {
 } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { claim } from "../objects.ts";
 import { CSI_IMMEDIATE, CSI_WAIT, LOCAL_PATH } from "../storage.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController, withFeatureGates } from "./controller.ts";
 import { withHistory } from "./history.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx");
 const MIB = 1024 * 1024;
 const DISK = baseDisk(4 * MIB);
-const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 const IN_PLACE = { [ANNOTATIONS.usePopulator]: "false" };
 const WAITING = ["WaitForFirstConsumer", "PendingPopulation"];
 
@@ -36,17 +34,12 @@ interface Row {
 }
 
 describe("imports that wait for nobody", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster?.close());
+  const cluster = clusterWithController();
 
   const immediate = (value: string): StringMap => ({ [ANNOTATIONS.immediateBind]: value });
 
   it("with the gate: whoever has the annotation, whatever its value", async () => {
-    await withGate([GATE_HONOR_WAIT_FOR_FIRST_CONSUMER], async () => {
+    await withFeatureGates(cluster, [GATE_HONOR_WAIT_FOR_FIRST_CONSUMER], async () => {
       await allSucceed([
         { name: "empty", storageClass: CSI_WAIT, annotations: immediate("") },
         { name: "yes", storageClass: CSI_WAIT, annotations: immediate("true") },
@@ -59,7 +52,7 @@ describe("imports that wait for nobody", { skip }, () => {
   });
 
   it("without the gate: everybody", async () => {
-    await withGate([], async () => {
+    await withFeatureGates(cluster, [], async () => {
       await allSucceed([
         { name: "populator", storageClass: CSI_WAIT },
         { name: "in-place", storageClass: LOCAL_PATH },
@@ -96,15 +89,6 @@ describe("imports that wait for nobody", { skip }, () => {
       assert.ok(await cluster.api.find(source), "the source belongs to its user");
     });
   });
-
-  async function withGate(featureGates: readonly string[], use: () => Promise<void>): Promise<void> {
-    await cluster.api.request("PATCH", CONFIG, { spec: { featureGates } });
-    try {
-      await use();
-    } finally {
-      await cluster.api.request("PATCH", CONFIG, { spec: { featureGates: [] } });
-    }
-  }
 
   async function allSucceed(rows: readonly Row[]): Promise<void> {
     await withServedImages(cluster, async ({ imports, urlOf, write }) => {

@@ -4,19 +4,57 @@
  */
 import fs from "node:fs";
 import path from "node:path";
+import { after, before } from "node:test";
 import { ROOT } from "../../support/run-decant.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
+import { openCluster } from "../cluster.ts";
 import type { Cluster } from "../cluster.ts";
 
-const CONTROLLER_NAMESPACE = "decant";
+export const CONTROLLER_NAMESPACE = "decant";
+/** Of its Deployment and its service account. */
+export const CONTROLLER_NAME = "decant-controller";
 
-const DEPLOYMENT = `/apis/apps/v1/namespaces/${CONTROLLER_NAMESPACE}/deployments/decant-controller`;
+const DEPLOYMENT = `/apis/apps/v1/namespaces/${CONTROLLER_NAMESPACE}/deployments/${CONTROLLER_NAME}`;
+const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 /** Says of which sources the running one is made: the image's name is always the same. */
 const SOURCES_ANNOTATION = "test.decant/sources";
 const READY = "180s";
 
-/** Returns when both replicas are ready. */
-export async function deployController(cluster: Cluster): Promise<void> {
+/**
+ * For a `describe`: the running cluster, with the controller before the first test, closed after the last one.
+ * @param atEnd what else is to be done after the last one
+ */
+export function clusterWithController(atEnd?: (cluster: Cluster) => Promise<void>): Cluster {
+  const cluster = openCluster();
+  before(async () => await deployController(cluster));
+  after(async () => {
+    await atEnd?.(cluster);
+    cluster.close();
+  });
+  return cluster;
+}
+
+/** Runs `use` while CDIConfig has these feature gates and no others; after it there are none. */
+export async function withFeatureGates(
+  cluster: Cluster,
+  featureGates: readonly string[],
+  use: () => Promise<void>,
+): Promise<void> {
+  await cluster.api.request("PATCH", CONFIG, { spec: { featureGates } });
+  try {
+    await use();
+  } finally {
+    await cluster.api.request("PATCH", CONFIG, { spec: { featureGates: [] } });
+  }
+}
+
+/** Returns when all replicas that the Deployment is to have are ready. */
+export async function untilRolledOut(cluster: Cluster): Promise<void> {
+  const what = ["-n", CONTROLLER_NAMESPACE, `deployment/${CONTROLLER_NAME}`];
+  await cluster.kubectl(["rollout", "status", ...what, `--timeout=${READY}`]);
+}
+
+async function deployController(cluster: Cluster): Promise<void> {
   const sources = await cluster.loadDecantImage();
   await withTemporaryFolder(async (folder) => {
     const deploy = path.join(folder, "deploy");
@@ -27,14 +65,7 @@ export async function deployController(cluster: Cluster): Promise<void> {
   });
   const annotations = { [SOURCES_ANNOTATION]: sources };
   await cluster.api.request("PATCH", DEPLOYMENT, { spec: { template: { metadata: { annotations } } } });
-  await cluster.kubectl([
-    "rollout",
-    "status",
-    "-n",
-    CONTROLLER_NAMESPACE,
-    "deployment/decant-controller",
-    `--timeout=${READY}`,
-  ]);
+  await untilRolledOut(cluster);
   // Ready is also who waits for its turn.
   const isThere = (profile: object | undefined): boolean => profile !== undefined;
   await cluster.api.until("/apis/cdi.kubevirt.io/v1beta1/storageprofiles/csi-immediate", isThere);

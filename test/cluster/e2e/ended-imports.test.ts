@@ -3,16 +3,15 @@
  * condition and an event that say why, and silence; a new value of decant.dev/retry starts them again.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHash } from "node:crypto";
 import { baseDisk } from "../../support/base-disk.ts";
 import { sampleBytes } from "../../support/images.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { CSI_IMMEDIATE } from "../storage.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { conditionOf } from "./imports.ts";
 import type { Imports } from "./imports.ts";
 import { withServedImages } from "./served-images.ts";
@@ -24,12 +23,7 @@ const MIB = 1024 * 1024;
 const NO_TRY_WITHIN_MS = 15_000;
 
 describe("an import that no second try would mend", { skip, concurrency: true }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster.close());
+  const cluster = clusterWithController();
 
   it("a wrong checksum: Failed", async () => {
     const disk = baseDisk(4 * MIB);

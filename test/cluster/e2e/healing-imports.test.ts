@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Pod } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
@@ -13,10 +13,10 @@ import { buildImage, buildLayer, file } from "../../support/build-image.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import type { Cluster } from "../cluster.ts";
 import { CSI_WAIT } from "../storage.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { withGuestRegistry } from "./guest-registry.ts";
 import { Imports } from "./imports.ts";
 import { withServedImages } from "./served-images.ts";
@@ -26,12 +26,7 @@ const DISK = baseDisk(4 * 1024 * 1024);
 const IMAGE = buildImage([buildLayer([file("disk/disk.img", DISK)])]);
 
 describe("an import that goes on when its cause is gone", { skip, concurrency: 4 }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster.close());
+  const cluster = clusterWithController();
 
   it("404: until the file is there", async () => {
     await withServedImages(cluster, async ({ imports, urlOf, write }) => {

@@ -6,19 +6,18 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, importSourceName, primeName } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import type { VolumeObject } from "../objects.ts";
 import { CSI_IMMEDIATE, LOCAL_PATH } from "../storage.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning, volumeFile } from "./consumer.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { withHistory } from "./history.ts";
 import { withServedImages } from "./served-images.ts";
 
@@ -29,12 +28,7 @@ const CLAIM_OF_TEN_GIB = "11381663335";
 const DISK_IN_TEN_GIB = 10129244160;
 
 describe("imports from a web server", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster?.close());
+  const cluster = clusterWithController();
 
   it("a storage spec on CSI: the disk has all that was asked for, by way of a prime claim that goes", async () => {
     await withImage("10G", async ({ file, content }) => {

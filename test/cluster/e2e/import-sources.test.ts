@@ -3,7 +3,7 @@
  * bucket, a server that wants secret headers or a password, an archive, nothing at all. What is seen of an import meanwhile.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
@@ -13,10 +13,9 @@ import { goProgram } from "../../support/go-programs.ts";
 import { sampleBytes } from "../../support/images.ts";
 import { requireTools } from "../../support/tools.ts";
 import { withVersitygw } from "../../support/versitygw.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { LOCAL_PATH } from "../storage.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { withGuestRegistry } from "./guest-registry.ts";
 import { conditionOf, Imports } from "./imports.ts";
 import type { EventObject } from "./imports.ts";
@@ -31,12 +30,7 @@ const IMAGE = buildImage([buildLayer([file("disk/disk.img", DISK)])], { environm
 const SECRET = "hunter2";
 
 describe("a disk from", { skip, concurrency: 4 }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster.close());
+  const cluster = clusterWithController();
 
   it("a registry, pulled by the pod with a private authority, and by the node", async () => {
     await withGuestRegistry(cluster, async ({ forPod, forNode, authority, push }) => {

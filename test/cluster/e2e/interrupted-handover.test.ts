@@ -5,17 +5,16 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Claim, Volume } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning } from "./consumer.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import type { Imports } from "./imports.ts";
 import { bringBack, killBefore } from "./killed-controller.ts";
 import { withServedImages } from "./served-images.ts";
@@ -33,15 +32,7 @@ interface Promised {
 }
 
 describe("a handover that is interrupted", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(async () => {
-    if (cluster !== undefined) await bringBack(cluster);
-    cluster?.close();
-  });
+  const cluster = clusterWithController(bringBack);
 
   it("the prime is deleted: the target gets the volume all the same", async () => {
     await withPromisedVolume(async ({ imports, target, volume, isThere }) => {

@@ -7,10 +7,8 @@ import { DECANT_IMAGE } from "../../support/decant-tarball.ts";
 import { settings } from "../../support/observed-import.ts";
 import { startController } from "../../support/run-controller.ts";
 import type { Cluster } from "../cluster.ts";
+import { CONTROLLER_NAME, CONTROLLER_NAMESPACE, untilRolledOut } from "./controller.ts";
 
-const NAMESPACE = "decant";
-const NAME = "decant-controller";
-const READY = "180s";
 const PATIENCE_MS = 150_000;
 
 /**
@@ -23,11 +21,11 @@ export async function killBefore(
   start: () => Promise<void>,
 ): Promise<void> {
   await scale(cluster, 0);
-  const pods = `/api/v1/namespaces/${NAMESPACE}/pods`;
+  const pods = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/pods`;
   const isEmpty = (list: { readonly items: readonly object[] } | undefined): boolean => list?.items.length === 0;
   await cluster.api.until(pods, isEmpty, PATIENCE_MS);
   await start();
-  const kubeconfig = await cluster.kubeconfigFor(NAMESPACE, NAME);
+  const kubeconfig = await cluster.kubeconfigFor(CONTROLLER_NAMESPACE, CONTROLLER_NAME);
   const due = Promise.withResolvers<void>();
   let isDue = false;
   const controller = startController(await connect({ kubeconfig, env: {} }), {
@@ -52,9 +50,15 @@ export async function killBefore(
 /** Both replicas are ready again. */
 export async function bringBack(cluster: Cluster): Promise<void> {
   await scale(cluster, 2);
-  await cluster.kubectl(["rollout", "status", "-n", NAMESPACE, `deployment/${NAME}`, `--timeout=${READY}`]);
+  await untilRolledOut(cluster);
 }
 
 async function scale(cluster: Cluster, replicas: number): Promise<void> {
-  await cluster.kubectl(["scale", "-n", NAMESPACE, `deployment/${NAME}`, `--replicas=${replicas}`]);
+  await cluster.kubectl([
+    "scale",
+    "-n",
+    CONTROLLER_NAMESPACE,
+    `deployment/${CONTROLLER_NAME}`,
+    `--replicas=${replicas}`,
+  ]);
 }

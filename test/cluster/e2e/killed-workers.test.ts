@@ -3,14 +3,14 @@
  * room for them. What the DataVolume says then, and that another worker does what is left.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { CdiConfig } from "../../../controller/api/cdi.ts";
 import type { Pod } from "../../../controller/api/kube.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import type { Cluster } from "../cluster.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx");
@@ -20,12 +20,7 @@ const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 const TOO_LITTLE = "24M";
 
 describe("a worker that is killed", { skip, concurrency: true }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster.close());
+  const cluster = clusterWithController();
 
   it("for its memory: the next one writes past the page cache", async () => {
     const disk = baseDisk(4 * MIB);

@@ -3,25 +3,19 @@
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { readState } from "../state.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx", "qemu-img");
 
 describe("kubectl", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster?.close());
+  const cluster = clusterWithController();
 
   it("get dv -w tells an import from its beginning to its end, in lines that differ", async () => {
     await withServedImages(cluster, async ({ imports, urlOf, write }) => {

@@ -2,17 +2,16 @@
  * The objects of a finished import, field by field as clients of KubeVirt CDI know them, and a CDI object's settings.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { CdiConfig } from "../../../controller/api/cdi.ts";
 import type { Claim, KubeObject, OwnerReference, Pod, StringMap } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, API_VERSION, GROUP } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import { LOCAL_PATH } from "../storage.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController } from "./controller.ts";
 import { conditionOf } from "./imports.ts";
 import { withServedImages } from "./served-images.ts";
 
@@ -29,12 +28,7 @@ const LABELS_OF_CLAIM = {
 };
 
 describe("objects of an import that has succeeded", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-  });
-  after(() => cluster?.close());
+  const cluster = clusterWithController();
 
   it("filled in place: DataVolume, claim and pod", async () => {
     await withServedImages(cluster, async ({ imports, urlOf, write }) => {

@@ -11,7 +11,8 @@ export interface ServedImages {
   /** `host.test:port`. */
   readonly host: string;
   readonly urlOf: (name: string) => string;
-  readonly write: (name: string, content: Uint8Array) => void;
+  /** @returns the file, which is the machine's */
+  readonly write: (name: string, content: Uint8Array) => string;
   /** How often a file was asked for with GET. */
   readonly gets: (name: string) => number;
 }
@@ -35,7 +36,11 @@ export async function withServedImages(
             imports: new Imports(cluster, namespace),
             host,
             urlOf: (name) => `${scheme}://${host}/${name}`,
-            write: (name, content) => fs.writeFileSync(path.join(folder, name), content),
+            write: (name, content) => {
+              const file = path.join(folder, name);
+              fs.writeFileSync(file, content);
+              return file;
+            },
             gets: (name) => log().filter((line) => line.startsWith(`GET /${name} `)).length,
           });
         });

@@ -3,28 +3,23 @@
  * filled, and by itself only where somebody asks for that.
  */
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, GATE_HONOR_WAIT_FOR_FIRST_CONSUMER } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
-import { withTemporaryFolder } from "../../support/temporary-folder.ts";
-import { openCluster, requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
+import { requireRunningCluster } from "../cluster.ts";
 import type { VolumeObject } from "../objects.ts";
 import { CSI_WAIT, LOCAL_PATH } from "../storage.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning } from "./consumer.ts";
-import { deployController } from "./controller.ts";
+import { clusterWithController, withFeatureGates } from "./controller.ts";
 import { withHistory } from "./history.ts";
 import type { Imports } from "./imports.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx", "qemu-img");
 const MIB = 1024 * 1024;
-const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 const DISK = baseDisk(4 * MIB);
 const IMAGE = imageOf(DISK, "qcow2", ["-c"]);
 /** Of 32Mi in a folder of the machine. */
@@ -35,16 +30,7 @@ const TAINT = { key: "test.decant/reserved", value: "yes", effect: "NoSchedule" 
 const TOLERATION = { key: TAINT.key, operator: "Exists", effect: TAINT.effect };
 
 describe("storage that waits for the first consumer", { skip }, () => {
-  let cluster: Cluster;
-  before(async () => {
-    cluster = openCluster();
-    await deployController(cluster);
-    await setGate([GATE_HONOR_WAIT_FOR_FIRST_CONSUMER]);
-  });
-  after(async () => {
-    if (cluster !== undefined) await setGate([]);
-    cluster?.close();
-  });
+  const cluster = clusterWithController();
 
   it("a consumer on node 2 has the disk of a populator there", async () => {
     await withImages(async ({ imports, file, url }) => {
@@ -93,17 +79,11 @@ describe("storage that waits for the first consumer", { skip }, () => {
     });
   });
 
-  async function setGate(featureGates: readonly string[]): Promise<void> {
-    await cluster.api.request("PATCH", CONFIG, { spec: { featureGates } });
-  }
-
+  /** Runs `use` with an image that is served, while the gate is on. */
   async function withImages(use: (given: { imports: Imports; file: string; url: string }) => Promise<void>) {
-    await withTemporaryFolder(async (folder) => {
-      const file = path.join(folder, "disk.qcow2");
-      fs.writeFileSync(file, IMAGE);
+    await withFeatureGates(cluster, [GATE_HONOR_WAIT_FOR_FIRST_CONSUMER], async () => {
       await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        write("disk.qcow2", IMAGE);
-        await use({ imports, file, url: urlOf("disk.qcow2") });
+        await use({ imports, file: write("disk.qcow2", IMAGE), url: urlOf("disk.qcow2") });
       });
     });
   }
