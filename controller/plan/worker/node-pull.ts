@@ -15,23 +15,19 @@ export const sharedVolume: PodVolume = { name: "shared-volume", emptyDir: {} };
 
 export function serveDisk(
   { endpoint }: WorkerRequest,
-  { workerImage, imagePullPolicy }: ControllerSettings,
+  { workerImage }: ControllerSettings,
 ): { readonly init: Container; readonly server: Container } {
-  const common = {
-    imagePullPolicy,
-    volumeMounts: [{ name: sharedVolume.name, mountPath: SHARED_DIR }],
-    terminationMessagePolicy: "FallbackToLogsOnError",
-  };
+  const volumeMounts = [{ name: sharedVolume.name, mountPath: SHARED_DIR }];
   return {
-    init: { ...common, name: "init", image: workerImage, command: ["sh", "-c", `cp ${SERVER} ${SHARED_SERVER}`] },
+    init: { name: "init", image: workerImage, command: ["sh", "-c", `cp ${SERVER} ${SHARED_SERVER}`], volumeMounts },
     server: {
-      ...common,
       name: "server",
       image: withoutScheme(endpoint),
       command:
         `${SHARED_SERVER} -p ${NODE_PULL_PORT} -image-dir /disk -ready-file ${READY_FILE} -done-file ${DONE_FILE}`.split(
           " ",
         ),
+      volumeMounts,
     },
   };
 }

@@ -56,7 +56,8 @@ export function workerPod({ claim, target, request, placement, cluster }: Worker
     persistentVolumeClaim: { claimName: claim.metadata.name, readOnly: false },
   };
   const importer: Container = {
-    ...ownContainer(WORKER_CONTAINER, settings),
+    name: WORKER_CONTAINER,
+    image: settings.workerImage,
     args: [`-v=${settings.verbosity}`],
     ports: [{ name: "metrics", containerPort: METRICS_PORT, protocol: "TCP" }],
     env: workerEnvironment(claim, request, cluster),
@@ -65,7 +66,7 @@ export function workerPod({ claim, target, request, placement, cluster }: Worker
   };
   const beside = request.nodePull ? serveDisk(request, settings) : undefined;
   const resources = config?.status?.defaultPodResourceRequirements ?? USUAL_RESOURCES;
-  const finish = (container: Container): Container => restricted({ ...container, resources });
+  const finish = (container: Container): Container => ({ ...container, ...commonFields(settings), resources });
   const containers = [importer, ...(beside === undefined ? [] : [beside.server])].map(finish);
   const initContainers = beside === undefined ? [] : [finish(beside.init)];
   const isMounting = [...initContainers, ...containers].some(({ volumeMounts }) => volumeMounts !== undefined);
@@ -138,14 +139,11 @@ function withMounts(mounts: readonly Mount[]): Pick<Container, "volumeMounts"> {
   return { volumeMounts: mounts.map(({ volume, path }) => ({ name: volume.name, mountPath: path })) };
 }
 
-/** A container of our image. */
-function ownContainer(name: string, { workerImage, imagePullPolicy }: ControllerSettings): Container {
-  return { name, image: workerImage, imagePullPolicy, terminationMessagePolicy: "FallbackToLogsOnError" };
-}
-
-function restricted(container: Container): Container {
+/** Of every container of the pod, also of one that runs the user's image. */
+function commonFields({ imagePullPolicy }: ControllerSettings): Partial<Container> {
   return {
-    ...container,
+    imagePullPolicy,
+    terminationMessagePolicy: "FallbackToLogsOnError",
     securityContext: {
       capabilities: { drop: ["ALL"] },
       seccompProfile: { type: "RuntimeDefault" },
