@@ -6,12 +6,13 @@
  */
 import type { VolumeImportSource } from "../../api/cdi.ts";
 import type { Claim, StringMap } from "../../api/kube.ts";
-import { ANNOTATIONS, APP, COMPONENT, LABELS, MANAGED_BY, primeName, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
+import { ANNOTATIONS, primeName, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { preallocationFor } from "../config-values.ts";
 import { annotationsOf } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
 import type { ClusterFacts } from "../observed.ts";
+import { passingLabels } from "../own-labels.ts";
 import { podAnnotations } from "../worker/pod-annotations.ts";
 
 /** Of the target, beside those that its worker pod takes over: how its worker is to be made. */
@@ -43,13 +44,7 @@ export function primeClaim(
     metadata: {
       name: primeName(uid),
       ...(namespace === undefined ? {} : { namespace }),
-      labels: {
-        ...cluster.settings.recommendedLabels,
-        [LABELS.app]: APP,
-        [LABELS.component]: COMPONENT,
-        [LABELS.managedBy]: MANAGED_BY,
-        [LABELS.excludeFromBackup]: "true",
-      },
+      labels: passingLabels(cluster.settings),
       annotations: {
         ...podAnnotations(target),
         ...copied(target),

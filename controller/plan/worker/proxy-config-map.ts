@@ -3,9 +3,9 @@
  * the controller's namespace, where no worker can mount it; so each claim has a copy beside it, which goes with the claim.
  */
 import type { Claim, ConfigMap } from "../../api/kube.ts";
-import { APP, COMPONENT, LABELS, MANAGED_BY } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import type { ClusterFacts } from "../observed.ts";
+import { passingLabels } from "../own-labels.ts";
 import { joinName } from "./object-name.ts";
 import type { WorkerRequest } from "./worker-request.ts";
 
@@ -28,13 +28,7 @@ export function proxyConfigMap(claim: Claim, data: ConfigMap["data"], { settings
     metadata: {
       name: proxyConfigMapName(name),
       ...(namespace === undefined ? {} : { namespace }),
-      labels: {
-        ...settings.recommendedLabels,
-        [LABELS.app]: APP,
-        [LABELS.component]: COMPONENT,
-        [LABELS.managedBy]: MANAGED_BY,
-        [LABELS.excludeFromBackup]: "true",
-      },
+      labels: passingLabels(settings),
       ownerReferences: [controllerReference(claim)],
     },
     ...(data === undefined ? {} : { data }),

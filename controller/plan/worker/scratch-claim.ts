@@ -5,11 +5,12 @@
 import { quantityInBytes } from "../../../importer/quantity.ts";
 import { requiredSpace, usableSpace } from "../../../importer/target-size.ts";
 import type { Claim, Pod, StringMap } from "../../api/kube.ts";
-import { ANNOTATIONS, APP, COMPONENT, GROUP, LABELS, MANAGED_BY } from "../../api/names.ts";
+import { ANNOTATIONS, GROUP } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { overheadOf } from "../config-values.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts } from "../observed.ts";
+import { passingLabels } from "../own-labels.ts";
 import { scratchName } from "./object-name.ts";
 
 const MIB = 1024 * 1024;
@@ -32,13 +33,7 @@ export function scratchClaim(claim: Claim, pod: Pod, isPrime: boolean, facts: Cl
     metadata: {
       name: scratchName(claim.metadata.name),
       ...(claim.metadata.namespace === undefined ? {} : { namespace: claim.metadata.namespace }),
-      labels: {
-        ...facts.settings.recommendedLabels,
-        [LABELS.app]: APP,
-        [LABELS.component]: COMPONENT,
-        [LABELS.managedBy]: MANAGED_BY,
-        [LABELS.excludeFromBackup]: "true",
-      },
+      labels: passingLabels(facts.settings),
       annotations: {
         ...kubevirtAnnotations(claim),
         ...(node === undefined ? {} : { [ANNOTATIONS.selectedNode]: node }),

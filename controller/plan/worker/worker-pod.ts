@@ -4,11 +4,12 @@
  */
 import type { Placement } from "../../api/cdi.ts";
 import type { Claim, Container, OwnerReference, Pod, PodVolume, StringMap } from "../../api/kube.ts";
-import { ANNOTATIONS, APP, COMPONENT, LABELS, MANAGED_BY } from "../../api/names.ts";
+import { ANNOTATIONS, LABELS } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { USUAL_RESOURCES } from "../config-values.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts, ControllerSettings } from "../observed.ts";
+import { ownLabels } from "../own-labels.ts";
 import { CERT_DIR, GOOGLE_DIR, SHARED_DIR, workerEnvironment } from "./environment.ts";
 import { serveDisk, sharedVolume } from "./node-pull.ts";
 import { scratchName, workerName } from "./object-name.ts";
@@ -159,10 +160,7 @@ function labelsFor(target: Claim, settings: ControllerSettings): StringMap {
   return {
     ...MESH_LABELS,
     ...target.metadata.labels,
-    ...settings.recommendedLabels,
-    [LABELS.app]: APP,
-    [LABELS.component]: COMPONENT,
-    [LABELS.managedBy]: MANAGED_BY,
+    ...ownLabels(settings),
     [LABELS.workerRole]: WORKER_CONTAINER,
     [LABELS.scrape]: "true",
   };
