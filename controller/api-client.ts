@@ -5,8 +5,7 @@
  * carries the UID (and resourceVersion) that it was made for, a deletion the UID. What the server says no with is an
  * ApiError. Answers have limits; a page of a list that is too large is asked for again in smaller pages.
  */
-import { apiErrorOf, apiErrorOfStatus } from "./api-error.ts";
-import type { ApiError } from "./api-error.ts";
+import { ApiError, apiErrorOf, apiErrorOfStatus } from "./api-error.ts";
 import { addressOf, kindOf } from "./api/kinds.ts";
 import type { Kind } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
@@ -118,6 +117,16 @@ export class ApiClient {
   async get(kind: Kind, name: string, namespace?: string, signal?: AbortSignal): Promise<KubeObject> {
     this.#onCall("get", kind.kind);
     return (await this.#json("GET", addressOf(kind, namespace, name), { signal })) as KubeObject;
+  }
+
+  /** @returns undefined for an object that is not there */
+  async find(kind: Kind, name: string, namespace?: string, signal?: AbortSignal): Promise<KubeObject | undefined> {
+    try {
+      return await this.get(kind, name, namespace, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.isNotFound) return undefined;
+      throw error;
+    }
   }
 
   async create(object: KubeObject): Promise<KubeObject> {

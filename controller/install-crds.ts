@@ -2,17 +2,13 @@
  * Makes the CRDs that are missing before anything else is asked of the API server, as ensure-crds.ts decides, and waits until
  * they are served.
  */
-import type { ApiClient } from "./api-client.ts";
-import { ApiError } from "./api-error.ts";
 import { CUSTOM_RESOURCE_DEFINITION } from "./api/kinds.ts";
 import { allCrds } from "./crds/all-crds.ts";
 import { ensureCrds } from "./ensure-crds.ts";
-import type { ObservedCrd } from "./ensure-crds.ts";
 import { execute } from "./executor.ts";
 import type { ExecutorOptions } from "./executor.ts";
 
 export interface InstallOptions extends ExecutorOptions {
-  readonly client: ApiClient;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -25,7 +21,11 @@ export async function installCrds(options: InstallOptions): Promise<void> {
   const wanted = allCrds();
   for (;;) {
     signal.throwIfAborted();
-    const found = await Promise.all(wanted.map(async ({ metadata }) => await find(client, metadata.name, signal)));
+    const found = await Promise.all(
+      wanted.map(async ({ metadata }) => {
+        return await client.find(CUSTOM_RESOURCE_DEFINITION, metadata.name, undefined, signal);
+      }),
+    );
     const decision = ensureCrds(
       wanted,
       found.filter((crd) => crd !== undefined),
@@ -37,14 +37,5 @@ export async function installCrds(options: InstallOptions): Promise<void> {
     if (execution.end === "rejected") throw new Error(`the API server refuses a CRD: ${execution.rejection.message}`);
     if (execution.end === "failed") throw execution.error;
     await sleep(POLL_MS);
-  }
-}
-
-async function find(client: ApiClient, name: string, signal: AbortSignal): Promise<ObservedCrd | undefined> {
-  try {
-    return await client.get(CUSTOM_RESOURCE_DEFINITION, name, undefined, signal);
-  } catch (error) {
-    if (error instanceof ApiError && error.isNotFound) return undefined;
-    throw error;
   }
 }

@@ -133,12 +133,7 @@ export async function resign(options: LeaderOptions): Promise<void> {
 }
 
 async function findLease({ client, namespace }: LeaderOptions): Promise<Lease | undefined> {
-  try {
-    return await client.get(LEASE, LEASE_NAME, namespace);
-  } catch (error) {
-    if (error instanceof ApiError && error.isNotFound) return undefined;
-    throw error;
-  }
+  return await client.find(LEASE, LEASE_NAME, namespace);
 }
 
 async function take(lease: Lease | undefined, { client, namespace, identity, now }: LeaderOptions): Promise<void> {

@@ -60,6 +60,7 @@ describe("ApiClient", () => {
       client.get(CLAIM, "nobody", NAMESPACE),
       (error) => error instanceof ApiError && error.isNotFound,
     );
+    assert.equal(await client.find(CLAIM, "nobody", NAMESPACE), undefined);
     const object = claimOf("twice");
     await client.create(object);
     await assert.rejects(client.create(object), (error) => error instanceof ApiError && error.alreadyExists);
