@@ -10,7 +10,7 @@ import type { Connection } from "../controller/cluster.ts";
 import { openLog } from "../controller/log.ts";
 import { ownImage } from "../controller/own-image.ts";
 import type { ControllerSettings } from "../controller/plan/observed.ts";
-import type { Clock } from "../controller/queue.ts";
+import { systemClock } from "../controller/queue.ts";
 import { runController } from "../controller/run.ts";
 import { UsageError } from "../importer/errors.ts";
 import { EXIT_OK } from "../importer/outcome.ts";
@@ -96,7 +96,16 @@ async function control(options: ControllerOptions, io: CommandIo): Promise<numbe
     log.info("the controller starts", { server: connection.server, namespace, identity });
     const settings = { ...given, workerImage: await findImage(connection) };
     const { signal } = io;
-    const end = await runController({ connection, settings, namespace, identity, metricsPort, log, clock, signal });
+    const end = await runController({
+      connection,
+      settings,
+      namespace,
+      identity,
+      metricsPort,
+      log,
+      clock: systemClock,
+      signal,
+    });
     log.info("the controller ends", { end });
     return end === "stopped" ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
@@ -104,14 +113,6 @@ async function control(options: ControllerOptions, io: CommandIo): Promise<numbe
     return EXIT_FAILED;
   }
 }
-
-const clock: Clock = {
-  now: () => Date.now(),
-  after: (ms, run) => {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 type GivenSettings = Omit<ControllerSettings, "workerImage"> & {
   readonly findImage: (connection: Connection) => Promise<string>;

@@ -11,6 +11,14 @@ export interface Clock {
   after(ms: number, run: () => void): () => void;
 }
 
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
 /** The worker's answer. A failure is one by itself or an exception. */
 export type WorkResult =
   | { readonly result: "done"; readonly againAfterMs?: number | undefined }

@@ -6,6 +6,7 @@ import type { CallObserver } from "../../controller/api-client.ts";
 import type { Connection } from "../../controller/cluster.ts";
 import { openLog } from "../../controller/log.ts";
 import type { ControllerSettings } from "../../controller/plan/observed.ts";
+import { systemClock } from "../../controller/queue.ts";
 import type { Clock } from "../../controller/queue.ts";
 import { runController } from "../../controller/run.ts";
 import type { RunEnd } from "../../controller/run.ts";
@@ -32,14 +33,6 @@ export interface StartControllerOptions {
   /** Called before each call; what it throws takes the call's place. */
   readonly onCall?: CallObserver;
 }
-
-const systemClock: Clock = {
-  now: () => Date.now(),
-  after: (ms, run) => {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 export function startController(connection: Connection, options: StartControllerOptions = {}): StartedController {
   const stopping = new AbortController();
