@@ -3,13 +3,8 @@
  */
 import { alignColumns, wrap } from "../cmd/bench/result-table.ts";
 import type { Goal } from "./goals.ts";
-import type { Checked, Verdict } from "./verdict.ts";
-
-export interface StartUp {
-  /** Median of so many starts. */
-  readonly seconds: Checked;
-  readonly starts: number;
-}
+import type { StartUp } from "./start-up.ts";
+import type { Verdict } from "./verdict.ts";
 
 /** A benchmark by itself makes the load of two cores. */
 const BUSY = 3;
@@ -20,7 +15,7 @@ const LEGEND = `ratio: the seconds of the line it is compared with by decant's; 
 libraries. CPU: decant's CPU seconds by the line's. MB: decant's highest peak.`.replaceAll("\n", " ");
 
 /** @param columns of the terminal: for what is no table */
-export function goalTable(verdicts: readonly Verdict[], startUp: StartUp | undefined, columns: number): string {
+export function goalTable(verdicts: readonly Verdict[], startUp: StartUp, columns: number): string {
   const rows = verdicts.map(goalRow);
   const parts = rows.length === 0 ? [] : [alignColumns([TITLES, ...rows]).join("\n"), wrap(LEGEND, columns, 0)];
   const list = (title: string, lines: readonly string[]): void => {
@@ -41,8 +36,7 @@ export function goalTable(verdicts: readonly Verdict[], startUp: StartUp | undef
   );
   const busy = Math.max(0, ...verdicts.map(({ load }) => load));
   if (busy > BUSY) parts.push(`the machine had other work, a load of up to ${busy.toFixed(1)}: do not trust this`);
-  if (startUp !== undefined) parts.push(startText(startUp));
-  parts.push(countText(verdicts, startUp));
+  parts.push(startText(startUp), countText(verdicts, startUp));
   return `${parts.join("\n\n")}\n`;
 }
 
@@ -85,9 +79,8 @@ function startText({ seconds, starts }: StartUp): string {
   return `decant --version: ${took}, median of ${starts}; goal <= ${seconds.atMost * 1000} ms: ${heldText(seconds.held)}`;
 }
 
-function countText(verdicts: readonly Verdict[], startUp: StartUp | undefined): string {
-  const all = verdicts.flatMap(({ held, cpu, memory }) => [held, cpu.held, memory.held]);
-  if (startUp !== undefined) all.push(startUp.seconds.held);
+function countText(verdicts: readonly Verdict[], startUp: StartUp): string {
+  const all = [...verdicts.flatMap(({ held, cpu, memory }) => [held, cpu.held, memory.held]), startUp.seconds.held];
   return `${all.filter((held) => held === true).length} of ${all.length} goals held`;
 }
 

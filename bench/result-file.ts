@@ -6,8 +6,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { BenchReport, Work } from "../cmd/bench/bench-report.ts";
 import type { CorpusSize } from "./corpus.ts";
-import type { StartUp } from "./goal-table.ts";
 import type { Row } from "./goals.ts";
+import type { StartUp } from "./start-up.ts";
 import type { Verdict } from "./verdict.ts";
 
 export interface Settings {
@@ -27,17 +27,18 @@ export interface Settings {
 
 export class Results {
   readonly verdicts: Verdict[] = [];
-  startUp: StartUp | undefined;
   readonly #folder: string;
   readonly #settings: Settings;
+  readonly #startUp: StartUp;
   readonly #works: Work[] = [];
   readonly #started = new Date().toISOString();
   readonly #revision = revision();
   #first: BenchReport | undefined;
 
-  constructor(folder: string, settings: Settings) {
+  constructor(folder: string, settings: Settings, startUp: StartUp) {
     this.#folder = folder;
     this.#settings = settings;
+    this.#startUp = startUp;
   }
 
   /** @param report of which the work is one; undefined: it could not begin */
@@ -55,8 +56,7 @@ export class Results {
     const stamp = this.#started.replaceAll(":", "").slice(0, 17);
     const file = path.join(this.#folder, `${stamp}-${name}.json`);
     const header = { command, started: this.#started, revision: this.#revision, corpus, threads, runs };
-    const { verdicts, startUp } = this;
-    const found = { startUp, verdicts, works: this.#works };
+    const found = { startUp: this.#startUp, verdicts: this.verdicts, works: this.#works };
     const results = { ...this.#first, ...header, sink: to ?? "a file beside the corpus", ...found };
     fs.mkdirSync(this.#folder, { recursive: true });
     fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);

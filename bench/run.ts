@@ -87,8 +87,8 @@ async function main(settings: Settings): Promise<void> {
   const io = processIo();
   const corpus = new Corpus(settings.size, cacheFolder(process.env), say);
   for (const { image } of rows) corpus.make(image);
-  const results = new Results(path.join(ROOT, "bench", "results"), settings);
-  results.startUp = measureStartUp(path.join(ROOT, "bin", "decant"), STARTS);
+  const startUp = measureStartUp(path.join(ROOT, "bin", "decant"), STARTS);
+  const results = new Results(path.join(ROOT, "bench", "results"), settings, startUp);
   process.chdir(corpus.folder); // so that files have short names
   const target = fs.mkdtempSync(path.join(to ?? corpus.folder, "decant-bench-"));
   try {
@@ -108,7 +108,7 @@ async function main(settings: Settings): Promise<void> {
   } finally {
     fs.rmSync(target, { recursive: true, force: true });
   }
-  const { verdicts, startUp } = results;
+  const { verdicts } = results;
   const file = path.relative(ROOT, results.save());
   const { columns } = io.stdout;
   io.stdout.write([goalTable(verdicts, startUp, columns), limitTable(verdicts), `${file}\n`].join("\n"));

@@ -4,9 +4,15 @@
 import { execFileSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 import { median } from "../cmd/bench/bench-report.ts";
-import type { StartUp } from "./goal-table.ts";
 import { START_SECONDS } from "./goals.ts";
 import { checked } from "./verdict.ts";
+import type { Checked } from "./verdict.ts";
+
+export interface StartUp {
+  /** Median of so many starts. */
+  readonly seconds: Checked;
+  readonly starts: number;
+}
 
 /** The first start fills caches and does not count. @throws Error where it fails */
 export function measureStartUp(launcher: string, starts: number): StartUp {

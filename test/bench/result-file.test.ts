@@ -19,10 +19,12 @@ const SETTINGS = {
   command: "npm run bench --",
 };
 
+const START_UP = { seconds: { value: 0.07, atMost: 0.08, held: true }, starts: 20 };
+
 describe("Results", () => {
   it("keeps each work as soon as it is there, in one file", async () => {
     await withTemporaryFolder((folder) => {
-      const results = new Results(path.join(folder, "results"), SETTINGS);
+      const results = new Results(path.join(folder, "results"), SETTINGS, START_UP);
       const report = sampleReport();
       const [row] = ROWS;
       assert.ok(row !== undefined);
@@ -34,6 +36,7 @@ describe("Results", () => {
         assert.equal(kept.works.length, results.verdicts.length);
         assert.deepEqual(kept.works.at(-1), JSON.parse(JSON.stringify(work)));
         assert.deepEqual(kept.machine, report.machine);
+        assert.deepEqual(kept.startUp, START_UP);
         assert.deepEqual([kept.sink, kept.runs, kept.corpus.virtualSize], ["/dev/shm", 2, 2 ** 30]);
       }
       assert.equal(fs.readdirSync(path.join(folder, "results")).length, 1);
