@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Claim, StringMap } from "../../../controller/api/kube.ts";
+import type { StringMap } from "../../../controller/api/kube.ts";
 import {
   ANNOTATIONS,
   API_VERSION,
@@ -79,8 +79,7 @@ describe("imports that wait for nobody", { skip }, () => {
         );
       }
       for (const name of ["one", "two"]) {
-        const place = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-        const bound = await cluster.api.until<Claim>(place, (found) => found?.status?.phase === "Bound", 150_000);
+        const bound = await imports.untilClaim(name, ({ status }) => status?.phase === "Bound");
         assert.equal(bound.metadata.annotations?.[ANNOTATIONS.podPhase], "Succeeded");
         await imports.untilGone("persistentvolumeclaims", primeName(bound.metadata.uid ?? ""));
         await imports.holds(name, DISK);

@@ -5,11 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DataVolume } from "../../../controller/api/cdi.ts";
 import { API_VERSION } from "../../../controller/api/names.ts";
 import type { Cluster } from "../cluster.ts";
+import { conditionOf } from "./imports.ts";
 import type { EventObject } from "./imports.ts";
 
 const WATCH_MS = 10_000;
-
-type SeenEvent = EventObject & { readonly involvedObject: { readonly kind: string; readonly name: string } };
 
 export interface History {
   /** Of a DataVolume, each once for as long as it stays. */
@@ -30,12 +29,12 @@ export async function withHistory<T>(
   use: (history: History) => Promise<T>,
 ): Promise<T> {
   const states: DataVolume[] = [];
-  const events: SeenEvent[] = [];
+  const events: EventObject[] = [];
   const ends = [
     await cluster.api.watch<DataVolume>(`/apis/${API_VERSION}/namespaces/${namespace}/datavolumes`, (change) => {
       if (change.type !== "DELETED") states.push(change.object);
     }),
-    await cluster.api.watch<SeenEvent>(`/api/v1/namespaces/${namespace}/events`, ({ object }) => events.push(object)),
+    await cluster.api.watch<EventObject>(`/api/v1/namespaces/${namespace}/events`, ({ object }) => events.push(object)),
   ];
   const of = (name: string, what: (state: DataVolume) => string | undefined): readonly string[] => {
     const own = states.filter(({ metadata }) => metadata.name === name).map((state) => what(state) ?? "");
@@ -54,8 +53,8 @@ export async function withHistory<T>(
       },
       progress: (name) => of(name, ({ status }) => status?.progress),
       conditions: (name, type) => {
-        return of(name, ({ status }) => {
-          const found = status?.conditions?.find((condition) => condition.type === type);
+        return of(name, (state) => {
+          const found = conditionOf(state, type);
           return found === undefined ? "" : [found.status, found.reason ?? ""].join(" ").trim();
         });
       },

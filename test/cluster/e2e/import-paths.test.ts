@@ -14,7 +14,6 @@ import { makeAuthority } from "../../support/certificates.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
-import type { VolumeObject } from "../objects.ts";
 import { CSI_IMMEDIATE, LOCAL_PATH } from "../storage.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning, volumeFile } from "./consumer.ts";
 import { clusterWithController } from "./controller.ts";
@@ -39,7 +38,7 @@ describe("imports from a web server", { skip }, () => {
           const url = urlOf("disk.qcow2");
           await imports.start("disk", { http: { url } }, { storageClass: CSI_IMMEDIATE, size: "10Gi" });
           const { metadata } = await imports.untilSucceeded("disk");
-          const claim = await claimOf(namespace, "disk");
+          const claim = await imports.claim("disk");
           const { uid = "", annotations = {} } = claim.metadata;
           assert.equal(claim.status?.phase, "Bound");
           assert.equal(claim.spec.resources?.requests?.["storage"], CLAIM_OF_TEN_GIB);
@@ -57,7 +56,7 @@ describe("imports from a web server", { skip }, () => {
           await imports.untilGone("pods", `importer-${primeName(uid)}`);
           const source = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`;
           await cluster.api.untilGone(`${source}/${importSourceName(metadata.uid ?? "")}`);
-          const volume = await volumeOf(claim);
+          const volume = await imports.volumeOf(claim);
           assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Delete");
 
           await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
@@ -94,9 +93,17 @@ describe("imports from a web server", { skip }, () => {
       await withServedImages(cluster, async ({ imports, urlOf, write }) => {
         const { namespace } = imports;
         write("disk.qcow2", content);
-        await startWithPvc(imports, "disk", urlOf("disk.qcow2"), LOCAL_PATH, "Filesystem");
+        const pvc = {
+          accessModes: ["ReadWriteOnce"],
+          volumeMode: "Filesystem",
+          storageClassName: LOCAL_PATH,
+          resources: { requests: { storage: "10Gi" } },
+        } as const;
+        const annotations = { [ANNOTATIONS.immediateBind]: "" };
+        const http = { url: urlOf("disk.qcow2") };
+        await imports.start("disk", { http }, { annotations, spec: { storage: undefined, pvc } });
         await imports.untilSucceeded("disk");
-        const claim = await claimOf(namespace, "disk");
+        const claim = await imports.claim("disk");
         assert.equal(claim.spec.resources?.requests?.["storage"], "10Gi");
         assert.equal(claim.metadata.annotations?.[ANNOTATIONS.usePopulator], "false");
         await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
@@ -109,19 +116,15 @@ describe("imports from a web server", { skip }, () => {
   it("a block device: as large as it was asked for, and what follows the image is not touched", async () => {
     await withImage("64M", async ({ folder, file, content }) => {
       await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        const { namespace } = imports;
         write("disk.qcow2", content);
         // The worker waits for it, with its claim bound.
         const http = { url: urlOf("disk.qcow2"), certConfigMap: "authority" };
         await imports.start("disk", { http }, { storageClass: CSI_IMMEDIATE, size: "1Gi", volumeMode: "Block" });
-        const place = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
-        const target = await cluster.api.until<Claim>(`${place}/disk`, (found) => found !== undefined);
-        const prime = await cluster.api.until<Claim>(
-          `${place}/${primeName(target.metadata.uid ?? "")}`,
-          (found) => found?.status?.phase === "Bound",
-        );
+        const target = await imports.untilClaim("disk");
+        const isBound = ({ status }: Claim): boolean => status?.phase === "Bound";
+        const prime = await imports.untilClaim(primeName(target.metadata.uid ?? ""), isBound);
         assert.equal(prime.spec.resources?.requests?.["storage"], "1Gi");
-        const device = volumeFile(cluster, await volumeOf(prime));
+        const device = volumeFile(cluster, await imports.volumeOf(prime));
         assert.equal(fs.statSync(device).size, 1024 * MIB);
         const mark = Buffer.alloc(MIB, "not yours");
         const places = [64 * MIB, 1023 * MIB];
@@ -131,9 +134,9 @@ describe("imports from a web server", { skip }, () => {
           data: { "ca.pem": makeAuthority(folder).certificate },
         });
         await imports.untilSucceeded("disk");
-        const claim = await claimOf(namespace, "disk");
+        const claim = await imports.claim("disk");
         assert.equal(claim.spec.resources?.requests?.["storage"], "1Gi");
-        assert.equal(volumeFile(cluster, await volumeOf(claim)), device);
+        assert.equal(volumeFile(cluster, await imports.volumeOf(claim)), device);
         for (const place of places) assert.deepEqual(readAt(device, mark.length, place), mark, `at ${place}`);
         const head = path.join(folder, "head.raw");
         execFileSync("dd", [`if=${device}`, `of=${head}`, "bs=1M", "count=64", "status=none"]);
@@ -157,37 +160,6 @@ describe("imports from a web server", { skip }, () => {
       execFileSync("qemu-img", ["resize", "-q", file, virtualSize]);
       await use({ folder, file, content: fs.readFileSync(file) });
     });
-  }
-
-  async function startWithPvc(
-    imports: { readonly namespace: string },
-    name: string,
-    url: string,
-    storageClassName: string,
-    volumeMode: string,
-  ): Promise<void> {
-    await cluster.api.request("POST", `/apis/cdi.kubevirt.io/v1beta1/namespaces/${imports.namespace}/datavolumes`, {
-      apiVersion: "cdi.kubevirt.io/v1beta1",
-      kind: "DataVolume",
-      metadata: { name, annotations: { [ANNOTATIONS.immediateBind]: "" } },
-      spec: {
-        source: { http: { url } },
-        pvc: {
-          accessModes: ["ReadWriteOnce"],
-          volumeMode,
-          storageClassName,
-          resources: { requests: { storage: "10Gi" } },
-        },
-      },
-    });
-  }
-
-  async function claimOf(namespace: string, name: string): Promise<Claim> {
-    return await cluster.api.get<Claim>(`/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`);
-  }
-
-  async function volumeOf(claim: Claim): Promise<VolumeObject> {
-    return await cluster.api.get<VolumeObject>(`/api/v1/persistentvolumes/${claim.spec.volumeName}`);
   }
 });
 

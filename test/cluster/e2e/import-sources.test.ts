@@ -170,7 +170,7 @@ describe("a disk from", { skip, concurrency: 4 }, () => {
 
 /** Cases K01 and K08: one volume for each disk, and no pod before the one that does the work. */
 async function neededOneWorkerEach(imports: Imports, workers: number): Promise<void> {
-  const events = await imports.all<EventObject & { readonly involvedObject: { readonly name: string } }>("events");
+  const events = await imports.all<EventObject>("events");
   const names = events.map(({ involvedObject }) => involvedObject.name);
   assert.equal(new Set(names.filter((name) => name.startsWith("importer-"))).size, workers, names.join(" "));
   assert.deepEqual(

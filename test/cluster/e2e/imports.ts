@@ -9,7 +9,7 @@ import type { Claim, KubeObject, Pod, StringMap, VolumeMode } from "../../../con
 import { API_VERSION, primeName } from "../../../controller/api/names.ts";
 import type { Cluster } from "../cluster.ts";
 import { restrictedPod } from "../objects.ts";
-import type { PodObject } from "../objects.ts";
+import type { PodObject, VolumeObject } from "../objects.ts";
 import { CSI_IMMEDIATE } from "../storage.ts";
 
 export interface ImportOptions {
@@ -28,6 +28,7 @@ export interface EventObject extends KubeObject {
   readonly type: string;
   readonly reason: string;
   readonly message: string;
+  readonly involvedObject: { readonly kind: string; readonly name: string; readonly uid?: string };
 }
 
 /** For anything that needs a pod or two, on a busy machine. */
@@ -52,7 +53,7 @@ export class Imports {
       volumeMode,
       resources: { requests: { storage: size } },
     };
-    await this.#cluster.api.request("POST", this.#volumes(), {
+    await this.#cluster.api.request("POST", this.#folder("datavolumes"), {
       apiVersion: API_VERSION,
       kind: "DataVolume",
       metadata: { name, annotations },
@@ -62,31 +63,28 @@ export class Imports {
 
   /** A Secret, a ConfigMap, a quota: whatever a test has beside its DataVolumes. */
   async create(plural: string, object: object): Promise<void> {
-    await this.#cluster.api.request("POST", this.#core(plural), object);
+    await this.#cluster.api.request("POST", this.#folder(plural), object);
   }
 
   async patch(plural: string, name: string, patch: object): Promise<void> {
-    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
-    await this.#cluster.api.request("PATCH", `${place}/${name}`, patch);
+    await this.#cluster.api.request("PATCH", this.#place(plural, name), patch);
   }
 
   async remove(plural: string, name: string): Promise<void> {
-    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
-    await this.#cluster.api.request("DELETE", `${place}/${name}`);
+    await this.#cluster.api.request("DELETE", this.#place(plural, name));
   }
 
   async untilGone(plural: string, name: string): Promise<void> {
-    const place = plural === "datavolumes" ? this.#volumes() : this.#core(plural);
-    await this.#cluster.api.untilGone(`${place}/${name}`, PATIENCE_MS);
+    await this.#cluster.api.untilGone(this.#place(plural, name), PATIENCE_MS);
   }
 
   async get(name: string): Promise<DataVolume> {
-    return await this.#cluster.api.get(`${this.#volumes()}/${name}`);
+    return await this.#cluster.api.get(this.#place("datavolumes", name));
   }
 
   async until(name: string, isReached: (dataVolume: DataVolume) => boolean): Promise<DataVolume> {
     return await this.#cluster.api.until<DataVolume>(
-      `${this.#volumes()}/${name}`,
+      this.#place("datavolumes", name),
       (found) => found !== undefined && isReached(found),
       PATIENCE_MS,
     );
@@ -109,31 +107,44 @@ export class Imports {
     return await this.untilSays(name, "Running", reason, message);
   }
 
+  async claim(name: string): Promise<Claim> {
+    return await this.#cluster.api.get(this.#place("persistentvolumeclaims", name));
+  }
+
+  /** Until there is a claim as it should be. */
+  async untilClaim(name: string, isReached: (claim: Claim) => boolean = () => true): Promise<Claim> {
+    return await this.#cluster.api.until<Claim>(
+      this.#place("persistentvolumeclaims", name),
+      (found) => found !== undefined && isReached(found),
+      PATIENCE_MS,
+    );
+  }
+
+  /** Of a claim that is bound. */
+  async volumeOf({ spec }: Claim): Promise<VolumeObject> {
+    return await this.#cluster.api.get(`/api/v1/persistentvolumes/${spec.volumeName}`);
+  }
+
   /** The worker pod that fills the DataVolume's prime claim, or undefined. */
   async worker(name: string): Promise<Pod | undefined> {
-    const claim = await this.#cluster.api.find<Claim>(`${this.#core("persistentvolumeclaims")}/${name}`);
-    const uid = claim?.metadata.uid;
-    if (uid === undefined) return undefined;
-    return await this.#cluster.api.find<Pod>(`${this.#core("pods")}/importer-${primeName(uid)}`);
+    const claim = await this.#cluster.api.find<Claim>(this.#place("persistentvolumeclaims", name));
+    return claim && (await this.#cluster.api.find<Pod>(this.#place("pods", workerName(claim))));
   }
 
   /** Until there is a worker as it should be. */
   async untilWorker(name: string, isReached: (pod: Pod) => boolean = () => true): Promise<Pod> {
-    const { api } = this.#cluster;
-    const bound = (claim: Claim | undefined): boolean => claim !== undefined;
-    const claim = await api.until<Claim>(`${this.#core("persistentvolumeclaims")}/${name}`, bound, PATIENCE_MS);
-    const place = `${this.#core("pods")}/importer-${primeName(claim.metadata.uid ?? "")}`;
-    return await api.until<Pod>(place, (pod) => pod !== undefined && isReached(pod), PATIENCE_MS);
+    const place = this.#place("pods", workerName(await this.untilClaim(name)));
+    return await this.#cluster.api.until<Pod>(place, (pod) => pod !== undefined && isReached(pod), PATIENCE_MS);
   }
 
   async all<T extends KubeObject>(plural: string): Promise<readonly T[]> {
-    return (await this.#cluster.api.get<{ readonly items: readonly T[] }>(this.#core(plural))).items;
+    return (await this.#cluster.api.get<{ readonly items: readonly T[] }>(this.#folder(plural))).items;
   }
 
   /** Of the DataVolume, `type reason: message`, in their order. */
   async events(name: string): Promise<readonly string[]> {
     const { uid } = (await this.get(name)).metadata;
-    const events = await this.all<EventObject & { readonly involvedObject: { readonly uid?: string } }>("events");
+    const events = await this.all<EventObject>("events");
     const own = events.filter(({ involvedObject }) => involvedObject.uid === uid);
     const timeOf = (event: EventObject): string => event.metadata.creationTimestamp ?? "";
     const sorted = [...own].sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
@@ -164,7 +175,7 @@ export class Imports {
     const object = restrictedPod(this.namespace, pod, { script, folders });
     await this.create("pods", object);
     const { status } = await this.#cluster.api.until<PodObject>(
-      `${this.#core("pods")}/${pod}`,
+      this.#place("pods", pod),
       (found) => ["Succeeded", "Failed"].includes(found?.status.phase ?? ""),
       PATIENCE_MS,
     );
@@ -173,13 +184,18 @@ export class Imports {
     return message;
   }
 
-  #core(plural: string): string {
-    return `/api/v1/namespaces/${this.namespace}/${plural}`;
+  #place(plural: string, name: string): string {
+    return `${this.#folder(plural)}/${name}`;
   }
 
-  #volumes(): string {
-    return `/apis/${API_VERSION}/namespaces/${this.namespace}/datavolumes`;
+  #folder(plural: string): string {
+    const group = plural === "datavolumes" ? `/apis/${API_VERSION}` : "/api/v1";
+    return `${group}/namespaces/${this.namespace}/${plural}`;
   }
+}
+
+function workerName({ metadata }: Claim): string {
+  return `importer-${primeName(metadata.uid ?? "")}`;
 }
 
 export function conditionOf({ status }: DataVolume, type: string): Condition | undefined {

@@ -42,7 +42,7 @@ describe("a handover that is interrupted", { skip }, () => {
       assert.equal((await volumeNow(volume)).status?.phase, "Released");
       await bringBack(cluster);
       await imports.untilSucceeded("disk");
-      const bound = await claimNow(imports, "disk");
+      const bound = await imports.claim("disk");
       assert.equal(bound.spec.volumeName, volume.metadata.name);
       await untilRestored(volume);
       await isThere();
@@ -55,12 +55,8 @@ describe("a handover that is interrupted", { skip }, () => {
       await imports.untilGone("persistentvolumeclaims", "disk");
       await bringBack(cluster);
       await cluster.api.untilGone(`/api/v1/persistentvolumes/${volume.metadata.name}`, PATIENCE_MS);
-      await imports.until("disk", ({ status }) => status?.phase === "Succeeded");
-      const bound = await cluster.api.until<Claim>(
-        claimPlace(imports, "disk"),
-        (found) => found?.status?.phase === "Bound",
-        PATIENCE_MS,
-      );
+      await imports.untilSucceeded("disk");
+      const bound = await imports.untilClaim("disk", ({ status }) => status?.phase === "Bound");
       assert.notEqual(bound.metadata.uid, target.metadata.uid);
       assert.notEqual(bound.spec.volumeName, volume.metadata.name);
       await isThere();
@@ -81,8 +77,8 @@ describe("a handover that is interrupted", { skip }, () => {
           (verb, kind) => verb === "patch" && kind === "PersistentVolume" && ++patches === 2,
           async () => await imports.start("disk", { http: { url: urlOf("disk.qcow2") } }),
         );
-        const target = await claimNow(imports, "disk");
-        const prime = await claimNow(imports, primeName(target.metadata.uid ?? ""));
+        const target = await imports.claim("disk");
+        const prime = await imports.claim(primeName(target.metadata.uid ?? ""));
         const place = `/api/v1/persistentvolumes/${prime.spec.volumeName}`;
         const volume = await cluster.api.get<Volume>(place);
         assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Retain");
@@ -101,14 +97,6 @@ describe("a handover that is interrupted", { skip }, () => {
         await use({ imports, target, volume, isThere });
       });
     });
-  }
-
-  function claimPlace({ namespace }: Imports, name: string): string {
-    return `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-  }
-
-  async function claimNow(imports: Imports, name: string): Promise<Claim> {
-    return await cluster.api.get<Claim>(claimPlace(imports, name));
   }
 
   async function volumeNow({ metadata }: Volume): Promise<Volume> {

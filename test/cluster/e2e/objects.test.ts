@@ -52,7 +52,7 @@ describe("objects of an import that has succeeded", { skip }, () => {
         { type: "Running", status: "False", reason: "Completed", message: "Import Complete" },
       ]);
 
-      const claim = await cluster.api.get<Claim>(`/api/v1/namespaces/${imports.namespace}/persistentvolumeclaims/dv1`);
+      const claim = await imports.claim("dv1");
       isControlledBy(claim, dataVolume);
       assert.equal(claim.spec.resources?.requests?.["storage"], "11381663335");
       assert.equal(claim.spec.volumeMode, "Filesystem");

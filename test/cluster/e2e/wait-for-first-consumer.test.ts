@@ -4,13 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, GATE_HONOR_WAIT_FOR_FIRST_CONSUMER } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
-import type { VolumeObject } from "../objects.ts";
 import { CSI_WAIT, LOCAL_PATH } from "../storage.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning } from "./consumer.ts";
 import { clusterWithController, withFeatureGates } from "./controller.ts";
@@ -43,7 +41,7 @@ describe("storage that waits for the first consumer", { skip }, () => {
         await imports.untilSucceeded("disk");
         const pod = await untilRunning(cluster, namespace, "consumer");
         assert.equal(pod.spec.nodeName, "node-2");
-        assert.match(await nodesOf(namespace, "disk"), /"node-2"/);
+        assert.match(await nodesOf(imports, "disk"), /"node-2"/);
         isDiskOf(await diskFile(cluster, pod, "disk"), { file, format: "qcow2" }, GROWN_ON_EXT4);
         isInOrder(history.phases("disk"), ["PendingPopulation", "ImportInProgress", "Succeeded"]);
         assert.ok(!history.phases("disk").includes("WaitForFirstConsumer"), history.phases("disk").join());
@@ -70,7 +68,7 @@ describe("storage that waits for the first consumer", { skip }, () => {
           await createConsumer(cluster, "consumer", consumer);
           const pod = await untilRunning(cluster, namespace, "consumer");
           for (const name of claims) {
-            assert.match(await nodesOf(namespace, name), /"node-2"/);
+            assert.match(await nodesOf(imports, name), /"node-2"/);
             isDiskOf(await diskFile(cluster, pod, name), { file, format: "qcow2" }, GROWN);
             isInOrder(history.phases(name), ["WaitForFirstConsumer", "ImportInProgress", "Succeeded"]);
           }
@@ -88,10 +86,9 @@ describe("storage that waits for the first consumer", { skip }, () => {
     });
   }
 
-  async function nodesOf(namespace: string, name: string): Promise<string> {
-    const claim = await cluster.api.get<Claim>(`/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`);
-    const volume = await cluster.api.get<VolumeObject>(`/api/v1/persistentvolumes/${claim.spec.volumeName}`);
-    return JSON.stringify(volume.spec.nodeAffinity);
+  async function nodesOf(imports: Imports, name: string): Promise<string> {
+    const { spec } = await imports.volumeOf(await imports.claim(name));
+    return JSON.stringify(spec.nodeAffinity);
   }
 
   async function withTaint(node: string, use: () => Promise<void>): Promise<void> {
