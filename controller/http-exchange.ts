@@ -1,5 +1,5 @@
 /**
- * One request to the API server and its answer, over node:https and a kept connection.
+ * One request and its answer, over node:https: to the API server by a kept connection, or to a worker's metrics page.
  *
  * Without a library on purpose: what node-fetch makes for each request (copies of headers, two streams, a signal) took 4 ms of
  * processor time for each call, more than planning an import does.

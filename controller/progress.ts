@@ -3,7 +3,9 @@
  * its certificate, which it makes for itself): it is read up to a limit, for a short time, for one number.
  */
 import https from "node:https";
+import net from "node:net";
 import type { Pod } from "./api/kube.ts";
+import { ask, readText } from "./http-exchange.ts";
 import { PROGRESS_METRIC } from "../importer/progress-metric.ts";
 
 /** A worker that can be asked. */
@@ -50,23 +52,15 @@ export async function askProgress({ host, port, ownerUid }: ProgressPage): Promi
 }
 
 async function readPage(host: string, port: number): Promise<string | undefined> {
-  return await new Promise((resolve) => {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const fail = (): void => resolve(undefined);
-    const options = { host, port, path: "/metrics", rejectUnauthorized: false, agent: false, signal };
-    const request = https.get(options, (answer) => {
-      let page = "";
-      answer.setEncoding("utf8");
-      answer.on("data", (text: string) => {
-        page += text;
-        if (page.length > MAX_PAGE_BYTES) request.destroy();
-      });
-      answer.on("end", () => resolve(answer.statusCode === 200 ? page : undefined));
-      answer.on("error", fail);
-      answer.on("close", fail);
-    });
-    request.on("error", fail);
-  });
+  const url = `https://${net.isIPv6(host) ? `[${host}]` : host}:${port}/metrics`;
+  const agent = new https.Agent({ rejectUnauthorized: false });
+  try {
+    const answer = await ask({ url, method: "GET", agent, headers: {}, timeoutMs: TIMEOUT_MS });
+    const page = await readText(answer, MAX_PAGE_BYTES);
+    return answer.status === 200 ? page : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export interface ProgressOptions {
