@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import type { KubeObject } from "../api/kube.ts";
 import { GROUP } from "../api/names.ts";
 import type { Rule, Schema } from "./schema.ts";
-import { object } from "./schema.ts";
+import { MAX_LABEL, object } from "./schema.ts";
 
 /** On each CRD that belongs to a decant: `decant`. */
 export const OWNER_LABEL = "decant.dev/owner";
@@ -70,6 +70,12 @@ export interface Definition {
 }
 
 export const AGE: PrinterColumn = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+/** Of the whole object: its name goes into labels. */
+export const hasShortName: Rule = {
+  rule: `size(self.metadata.name) <= ${MAX_LABEL}`,
+  message: `give it a name of at most ${MAX_LABEL} characters`,
+};
 
 export function define(definition: Definition): CustomResourceDefinition {
   const { kind, plural, scope = "Namespaced", shortNames, inAll, olderVersion } = definition;

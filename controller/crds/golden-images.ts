@@ -3,7 +3,7 @@
  */
 import { countOf, present } from "./cel.ts";
 import { dataVolumeSpecSchema, dataVolumeStatusSchema } from "./data-volume.ts";
-import { define } from "./definition.ts";
+import { define, hasShortName } from "./definition.ts";
 import { MAX_LABEL, list, map, moment, nameOf, object, oneOf, text, whole } from "./schema.ts";
 import type { Rule } from "./schema.ts";
 import { placeOf } from "./source-schemas.ts";
@@ -123,12 +123,7 @@ export const dataImportCronDefinition = define({
   columns: [
     { name: "Format", type: "string", jsonPath: ".status.sourceFormat", description: "What images are kept as" },
   ],
-  rules: [
-    {
-      rule: `size(self.metadata.name) <= ${MAX_LABEL}`,
-      message: `give it a name of at most ${MAX_LABEL} characters`,
-    },
-  ],
+  rules: [hasShortName],
   spec: object(cronProperties, {
     description: "Which image, and when to look.",
     required: ["template", "schedule", "managedDataSource"],
@@ -145,8 +140,8 @@ export const dataImportCronDefinition = define({
         { maxItems: MAX_IMPORTS },
       ),
       lastImportedPVC: placeOf("the newest image's claim"),
-      lastExecutionTimestamp: { ...moment("When it looked last."), nullable: true },
-      lastImportTimestamp: { ...moment("When it found something last."), nullable: true },
+      lastExecutionTimestamp: moment("When it looked last."),
+      lastImportTimestamp: moment("When it found something last."),
       sourceFormat: sourceFormatSchema,
       conditions: conditionsOf("Progressing or UpToDate"),
     },

@@ -22,7 +22,6 @@ export interface Schema {
   readonly type?: "object" | "array" | "string" | "integer" | "boolean";
   readonly description?: string;
   readonly format?: string;
-  readonly default?: string;
   readonly enum?: readonly string[];
   readonly nullable?: true;
   readonly pattern?: string;
@@ -65,8 +64,8 @@ export function nameOf(description: string, more: More = {}): Schema {
   return text(description, { maxLength: MAX_NAME, ...more });
 }
 
-export function oneOf(values: readonly string[], description: string, more: More = {}): Schema {
-  return { type: "string", description, enum: values, ...more };
+export function oneOf(values: readonly string[], description: string): Schema {
+  return { type: "string", description, enum: values };
 }
 
 export function flag(description: string): Schema {
@@ -77,9 +76,9 @@ export function whole(description: string, more: More = {}): Schema {
   return { type: "integer", format: "int32", description, ...more };
 }
 
-/** A moment, as Kubernetes writes it. */
+/** A moment, as Kubernetes writes it; null is none. */
 export function moment(description: string): Schema {
-  return { type: "string", format: "date-time", description };
+  return { type: "string", format: "date-time", description, nullable: true };
 }
 
 export function list(items: Schema, description: string, more: More & { readonly maxItems: number }): Schema {

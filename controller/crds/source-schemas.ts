@@ -135,7 +135,7 @@ const upload = object({}, { description: "What a client sends." });
 export function placeOf(what: string): Schema {
   return object(
     {
-      namespace: text(`The namespace of ${what}.`, { minLength: 1, maxLength: 253 }),
+      namespace: nameOf(`The namespace of ${what}.`, { minLength: 1 }),
       name: nameOf(`The name of ${what}.`, { minLength: 1 }),
     },
     { description: `A copy of ${what}.`, required: ["namespace", "name"] },

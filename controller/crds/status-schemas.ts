@@ -13,8 +13,8 @@ export function conditionsOf(types: string): Schema {
     {
       type: text(`${types}.`),
       status: text("True, False or Unknown."),
-      lastTransitionTime: { ...moment("When status changed last."), nullable: true },
-      lastHeartbeatTime: { ...moment("When anything changed last."), nullable: true },
+      lastTransitionTime: moment("When status changed last."),
+      lastHeartbeatTime: moment("When anything changed last."),
       reason: text("One word for a program."),
       message: text("A sentence for a person.", { maxLength: MAX_MESSAGE }),
     },

@@ -9,17 +9,11 @@ import {
   noArchiveRule,
   preallocationSchema,
 } from "./data-volume.ts";
-import { define } from "./definition.ts";
-import { MAX_LABEL, nameOf, object, oneOf, text } from "./schema.ts";
+import { define, hasShortName } from "./definition.ts";
+import { nameOf, object, oneOf, text } from "./schema.ts";
 import type { Rule, Schema } from "./schema.ts";
 import { importSourceSchema } from "./source-schemas.ts";
 import { frozen, unchangedRule } from "./unchanged.ts";
-
-/** The populator puts the name into labels. */
-const hasShortName: Rule = {
-  rule: `size(self.metadata.name) <= ${MAX_LABEL}`,
-  message: `give it a name of at most ${MAX_LABEL} characters`,
-};
 
 const importProperties = {
   source: importSourceSchema,
