@@ -2,16 +2,7 @@
  * The kinds of `cdi.kubevirt.io/v1beta1`, as far as this controller reads or writes them (contract 1.2 to 1.8). The CRDs in
  * controller/crds say what the API server lets in.
  */
-import type {
-  AccessMode,
-  ClaimSpec,
-  DataReference,
-  KubeObject,
-  Resources,
-  StringMap,
-  Toleration,
-  VolumeMode,
-} from "./kube.ts";
+import type { AccessMode, ClaimSpec, KubeObject, Resources, StringMap, Toleration, VolumeMode } from "./kube.ts";
 
 export interface HttpSource {
   readonly url: string;
@@ -81,16 +72,7 @@ export interface Checkpoint {
   readonly current: string;
 }
 
-export interface StorageSpec {
-  readonly accessModes?: readonly AccessMode[];
-  readonly selector?: ClaimSpec["selector"];
-  readonly resources?: Resources;
-  readonly volumeName?: string;
-  readonly storageClassName?: string;
-  readonly volumeMode?: VolumeMode;
-  readonly dataSource?: DataReference;
-  readonly dataSourceRef?: DataReference;
-}
+export type StorageSpec = Omit<ClaimSpec, "volumeAttributesClassName">;
 
 export interface Condition {
   readonly type: string;
