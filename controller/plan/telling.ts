@@ -10,9 +10,12 @@ import { ANNOTATIONS } from "../api/names.ts";
 import { cutText } from "./cut-text.ts";
 import { annotationsOf } from "./draft.ts";
 import type { ImportDraft } from "./draft.ts";
+import type { Rejection } from "./observed.ts";
 
 /** In bytes; what an event may have. */
 const MAX_WARNING = 1024;
+
+const QUOTA_TEXT = "exceeded quota:";
 
 /** @param message a sentence for the user; undefined takes an earlier warning back */
 export function warnOnce(draft: ImportDraft, claim: Claim, reason: string, message: string | undefined): void {
@@ -35,4 +38,9 @@ export function tell(
   message: string,
 ): void {
   if (draft.now.dataVolume === undefined) draft.event(claim, type, reason, message);
+}
+
+/** Under which reason to tell what the API server refused: a quota has one of its own, whatever it is that cannot be made. */
+export function rejectionReason({ message }: Rejection, otherwise: string): string {
+  return message.includes(QUOTA_TEXT) ? "ErrExceededQuota" : otherwise;
 }

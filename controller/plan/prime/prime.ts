@@ -15,7 +15,7 @@ import type { ImportDraft } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
 import { promisedVolume } from "../handover/promise.ts";
 import { bindsImmediately } from "../storage-class.ts";
-import { tell, warnOnce } from "../telling.ts";
+import { rejectionReason, tell, warnOnce } from "../telling.ts";
 import { primeClaim } from "./prime-claim.ts";
 import { primeReadiness } from "./readiness.ts";
 
@@ -58,8 +58,7 @@ export function planPrime(draft: ImportDraft): void {
 function tellRejection(draft: ImportDraft, target: Claim, name: string): boolean {
   const { rejected } = draft.now;
   if (rejected?.do !== "create" || rejected.kind !== target.kind || rejected.name !== name) return false;
-  const reason = rejected.message.includes("exceeded quota:") ? "ErrExceededQuota" : REASON;
-  warnOnce(draft, target, reason, `Claim ${name} cannot be made: ${rejected.message}`);
+  warnOnce(draft, target, rejectionReason(rejected, REASON), `Claim ${name} cannot be made: ${rejected.message}`);
   return true;
 }
 

@@ -9,6 +9,7 @@ import { ANNOTATIONS, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
+import { rejectionReason } from "../telling.ts";
 import { requiresWork } from "./adoption.ts";
 import { planExistingTarget } from "./existing-target.ts";
 import { importSourceOf } from "./import-source.ts";
@@ -69,8 +70,7 @@ function tellRejection(draft: ImportDraft): boolean {
   if (rejected?.do !== "create") return false;
   const isClaim = rejected.kind === "PersistentVolumeClaim" && rejected.name === name;
   if (!isClaim && rejected.kind !== VOLUME_IMPORT_SOURCE) return false;
-  const reason = rejected.message.includes("exceeded quota:") ? "ErrExceededQuota" : "ErrClaimNotValid";
-  draft.problem(reason, rejected.message);
+  draft.problem(rejectionReason(rejected, "ErrClaimNotValid"), rejected.message);
   return true;
 }
 

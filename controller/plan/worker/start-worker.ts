@@ -8,7 +8,7 @@ import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { ClusterFacts, Rejection } from "../observed.ts";
 import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstConsumer } from "../storage-class.ts";
-import { tell } from "../telling.ts";
+import { rejectionReason, tell } from "../telling.ts";
 import { workerName } from "./object-name.ts";
 import { readPlacement } from "./placement.ts";
 import { proxyCertificatesFor, proxyConfigMap, proxyConfigMapName } from "./proxy-config-map.ts";
@@ -21,8 +21,6 @@ import { isBlankDevice, isStage, readRequest } from "./worker-request.ts";
 
 /** Nothing in the cluster may change when another import ends, or a user of the claim. */
 const LOOKS_AGAIN_AFTER_MS = 5000;
-
-const QUOTA_TEXT = "exceeded quota:";
 
 /** Contract 6.2. A prime always binds at once. */
 function mayFill(claim: Claim, facts: ClusterFacts): boolean {
@@ -108,10 +106,10 @@ function isOfWorker(rejected: Rejection | undefined, { metadata: { name } }: Cla
   return kind === "Pod" && rejected.name === workerName(name);
 }
 
-function reportRejection(draft: ImportDraft, claim: Claim, { message }: Rejection): void {
+function reportRejection(draft: ImportDraft, claim: Claim, rejected: Rejection): void {
   const name = workerName(claim.metadata.name);
-  const reason = message.includes(QUOTA_TEXT) ? "ErrExceededQuota" : "ErrStartingPod";
-  noteState(draft, claim, stopped(reason, `Error starting pod '${name}': ${message}`), {
+  const reason = rejectionReason(rejected, "ErrStartingPod");
+  noteState(draft, claim, stopped(reason, `Error starting pod '${name}': ${rejected.message}`), {
     annotations: { [ANNOTATIONS.podPhase]: "Failed" },
     event: reason,
   });
