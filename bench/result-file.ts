@@ -6,19 +6,16 @@ import fs from "node:fs";
 import path from "node:path";
 import type { BenchReport, Work } from "../cmd/bench/bench-report.ts";
 import type { CorpusSize } from "./corpus.ts";
-import type { Row } from "./goals.ts";
 import type { StartUp } from "./start-up.ts";
 import type { Verdict } from "./verdict.ts";
 
-export interface Settings {
+/** What the file says of the run itself. */
+export interface RunSettings {
   readonly size: CorpusSize;
-  readonly rows: readonly Row[];
   /** Rounds that count. */
   readonly runs: number;
   /** The folder that is written to; undefined: beside the corpus. */
   readonly to: string | undefined;
-  /** Measured, too. */
-  readonly withLimits: boolean;
   /** decant's. */
   readonly threads: number;
   /** As it is shown. */
@@ -28,14 +25,14 @@ export interface Settings {
 export class Results {
   readonly verdicts: Verdict[] = [];
   readonly #folder: string;
-  readonly #settings: Settings;
+  readonly #settings: RunSettings;
   readonly #startUp: StartUp;
   readonly #works: Work[] = [];
   readonly #started = new Date().toISOString();
   readonly #revision = revision();
   #first: BenchReport | undefined;
 
-  constructor(folder: string, settings: Settings, startUp: StartUp) {
+  constructor(folder: string, settings: RunSettings, startUp: StartUp) {
     this.#folder = folder;
     this.#settings = settings;
     this.#startUp = startUp;

@@ -9,8 +9,10 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { benchmark } from "../cmd/bench/benchmark.ts";
 import { processIo } from "../cmd/command-io.ts";
+import type { CommandIo } from "../cmd/command-io.ts";
 import { defaultThreads } from "../cmd/image-options.ts";
 import { Interrupted } from "../importer/errors.ts";
+import { consequences } from "../importer/outcome.ts";
 import { cacheFolder, Corpus, FULL, QUICK } from "./corpus.ts";
 import { goalTable, limitTable } from "./goal-table.ts";
 import { chooseRows, DATA_ALONE, nameOf, ROWS } from "./goals.ts";
@@ -18,7 +20,7 @@ import type { Row } from "./goals.ts";
 import { contendersBeside } from "./limits.ts";
 import { pushDisk } from "./registry-image.ts";
 import { Results } from "./result-file.ts";
-import type { Settings } from "./result-file.ts";
+import type { RunSettings } from "./result-file.ts";
 import { withServers } from "./servers.ts";
 import type { Servers } from "./servers.ts";
 import { measureStartUp } from "./start-up.ts";
@@ -37,8 +39,12 @@ Races decant with what else pours images, and says which goals hold.
   --limits              with --quick too: what disk, decoder and network take by themselves
   --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
 `;
-/** What EXIT_INTERRUPTED is to a shell. */
-const INTERRUPTED = 130;
+
+interface Settings extends RunSettings {
+  readonly rows: readonly Row[];
+  /** Measured, too. */
+  readonly withLimits: boolean;
+}
 
 // Debian keeps nginx and mkfs.ext4 where a user's PATH does not look.
 process.env["PATH"] = [process.env["PATH"], "/usr/local/sbin", "/usr/sbin", "/sbin"].join(path.delimiter);
@@ -104,7 +110,7 @@ async function main(settings: Settings): Promise<void> {
     });
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
-    process.exitCode = INTERRUPTED;
+    process.exitCode = consequences.INTERRUPTED.exit;
   } finally {
     fs.rmSync(target, { recursive: true, force: true });
   }
@@ -121,7 +127,7 @@ interface Stage {
   /** The registry's folder. */
   readonly registry: string;
   readonly target: string;
-  readonly io: ReturnType<typeof processIo>;
+  readonly io: CommandIo;
 }
 
 /** As decant and its peers are given it. */

@@ -11,10 +11,8 @@ import { withTemporaryFolder } from "../support/temporary-folder.ts";
 
 const SETTINGS = {
   size: QUICK,
-  rows: ROWS,
   runs: 2,
   to: "/dev/shm",
-  withLimits: true,
   threads: 2,
   command: "npm run bench --",
 };
