@@ -54,7 +54,7 @@ export function judge(row: Row, work: Pick<Work, "entries">, { threads, load }: 
   const [own, ...others] = work.entries;
   const peer = others.find(({ name }) => name === line);
   const seconds = own === undefined ? null : secondsOf(own);
-  const ratio = ratioOf(peer, own, (entry) => secondsOf(entry));
+  const ratio = ratioOf(peer, own, secondsOf);
   const portable = others.find((entry) => entry.peer === "decant");
   const isWrong = own === undefined || noteOf(own) !== undefined;
   const troubles = work.entries.map((entry) => ({ name: entry.name, note: noteOf(entry) }));
@@ -70,7 +70,7 @@ export function judge(row: Row, work: Pick<Work, "entries">, { threads, load }: 
       row.cpuAtMost,
     ),
     memory: checked(own?.figures?.peakRssBytes.max ?? null, memoryBound(row, threads)),
-    portableRatio: ratioOf(peer, portable, (entry) => secondsOf(entry)),
+    portableRatio: ratioOf(peer, portable, secondsOf),
     fastestPeer: fastest(others.filter(isPeerOfDisk), own),
     limits: others
       .filter((entry) => entry.peer === LIMIT && entry.name !== line)
@@ -118,7 +118,7 @@ function isPeerOfDisk({ peer, verdict }: Entry): boolean {
 }
 
 function fastest(peers: readonly Entry[], own: Entry | undefined): Verdict["fastestPeer"] {
-  const found = peers.map((entry) => ({ name: entry.name, ratio: ratioOf(entry, own, (one) => secondsOf(one)) }));
+  const found = peers.map((entry) => ({ name: entry.name, ratio: ratioOf(entry, own, secondsOf) }));
   const known = found.filter((one): one is { name: string; ratio: number } => one.ratio !== null);
   return known.sort((a, b) => a.ratio - b.ratio)[0] ?? null;
 }
