@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import fs from "node:fs";
-import net from "node:net";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -9,6 +8,7 @@ import { pushDisk } from "../../bench/registry-image.ts";
 import { withServers } from "../../bench/servers.ts";
 import { goProgram } from "../support/go-programs.ts";
 import { runDecant } from "../support/run-decant.ts";
+import { isListening } from "../support/server-process.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireTools } from "../support/tools.ts";
 
@@ -28,13 +28,6 @@ async function withImage(use: (images: string, registry: string) => Promise<void
 
 async function fetched(url: string): Promise<Buffer> {
   return Buffer.from(await (await fetch(url)).arrayBuffer());
-}
-
-async function isListening(port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const socket = net.connect(port, "127.0.0.1", () => resolve(true));
-    socket.on("error", () => resolve(false)).on("connect", () => socket.destroy());
-  });
 }
 
 describe("withServers", { skip: requireTools("nginx") || toxiproxy.skip }, () => {

@@ -46,17 +46,21 @@ export async function withServerProcess<T>(
 
 async function untilOpen(port: number, output: () => string): Promise<void> {
   for (let attempt = 0; attempt < 800; attempt++) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = net.connect(port, "127.0.0.1", () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.on("error", () => resolve(false));
-    });
-    if (isOpen) return;
+    if (await isListening(port)) return;
     await sleep(25);
   }
   throw new Error(`the server does not listen: ${output()}`);
+}
+
+/** Somebody takes connections on it. */
+export async function isListening(port: number): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
 }
 
 /** One on which nobody listens, for a moment at least. */
