@@ -35,7 +35,7 @@ Races decant with what else pours images, and says which goals hold.
   (no option)           a disk of 10 GiB, and others; an hour and more
   --quick               a disk of 1 GiB, fewer works, two minutes
   --only zlib,registry  works whose name contains one of these
-  --runs 5              so many rounds instead of 3 (quick: 2); one more comes first and is not counted
+  --runs 5              so many rounds that count instead of 3 (quick: 2); save from far away one more comes first
   --limits              with --quick too: what disk, decoder and network take by themselves
   --to /dev/shm         write there, where no disk hides what decant costs; default: beside the corpus
 `;
@@ -141,13 +141,13 @@ async function sourceOf({ image, place }: Row, { corpus, servers, registry }: St
 async function raceRow(row: Row, name: string, stage: Stage, results: Results): Promise<void> {
   const { corpus, target, io } = stage;
   const { size, threads, runs, withLimits, command } = stage.settings;
+  const isFar = row.place === "http 20 ms"; // a peer takes minutes
   const disk = corpus.diskOf(row.image);
   const conditions = { threads, load: os.loadavg()[0] ?? 0 };
   const source = {
     name,
     expected: await corpus.digestOf(row.image),
-    // Far away a peer takes minutes.
-    lines: size === QUICK || row.place === "http 20 ms" ? [row.line] : undefined,
+    lines: size === QUICK || isFar ? [row.line] : undefined,
     more: contendersBeside(row, { threads, isDiskKept: disk !== undefined, withLimits }),
     variables: {
       FILE: corpus.make(row.image),
@@ -155,7 +155,7 @@ async function raceRow(row: Row, name: string, stage: Stage, results: Results): 
       ALONE: row.line === DATA_ALONE ? corpus.make("plain.qcow2") : "",
     },
   };
-  const warmup = row.place === "http 20 ms" ? 0 : 1;
+  const warmup = isFar ? 0 : 1;
   const options = { sources: [source], to: target, runs, warmup, threads: [threads], peers: undefined, command };
   try {
     const report = await benchmark(options, io, say);
