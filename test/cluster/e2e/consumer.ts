@@ -70,14 +70,10 @@ export interface DiskSize {
   readonly most: number;
 }
 
-/** Asserts that a raw disk has such a size, and that its content is that of an image, and zeros after it. */
-export function isDiskOf(
-  file: string,
-  image: { readonly file: string; readonly format: string },
-  size: number | DiskSize,
-): void {
+/** Asserts that a raw disk has such a size, and that its content is that of a qcow2, and zeros after it. */
+export function isDiskOf(file: string, qcow2: string, size: number | DiskSize): void {
   const { least, most } = typeof size === "number" ? { least: size, most: size } : size;
   const found = fs.statSync(file).size;
   assert.ok(found >= least && found <= most, `the disk has ${found} bytes, not ${least} to ${most}`);
-  execFileSync("qemu-img", ["compare", "-f", "raw", "-F", image.format, "-U", file, image.file], { stdio: "pipe" });
+  execFileSync("qemu-img", ["compare", "-f", "raw", "-F", "qcow2", "-U", file, qcow2], { stdio: "pipe" });
 }

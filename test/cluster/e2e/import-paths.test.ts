@@ -10,7 +10,9 @@ import { describe, it } from "node:test";
 import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, importSourceName, primeName } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
+import { changedImage, qemuImg } from "../../support/build-qcow2.ts";
 import { makeAuthority } from "../../support/certificates.ts";
+import { imageOf } from "../../support/qemu-images.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
@@ -30,93 +32,85 @@ describe("imports from a web server", { skip }, () => {
   const cluster = clusterWithController();
 
   it("a storage spec on CSI: the disk has all that was asked for, by way of a prime claim that goes", async () => {
-    await withImage("10G", async ({ file, content }) => {
-      await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        const { namespace } = imports;
-        write("disk.qcow2", content);
-        await withHistory(cluster, namespace, async (history) => {
-          const url = urlOf("disk.qcow2");
-          await imports.start("disk", { http: { url } }, { storageClass: CSI_IMMEDIATE, size: "10Gi" });
-          const { metadata } = await imports.untilSucceeded("disk");
-          const claim = await imports.claim("disk");
-          const { uid = "", annotations = {} } = claim.metadata;
-          assert.equal(claim.status?.phase, "Bound");
-          assert.equal(claim.spec.resources?.requests?.["storage"], CLAIM_OF_TEN_GIB);
-          const expected = {
-            [ANNOTATIONS.usePopulator]: "true",
-            [ANNOTATIONS.prime]: primeName(uid),
-            [ANNOTATIONS.populatorProgress]: "100.0%",
-            [ANNOTATIONS.podPhase]: "Succeeded",
-            [ANNOTATIONS.contentType]: "kubevirt",
-          };
-          for (const [name, value] of Object.entries(expected)) assert.equal(annotations[name], value, name);
-          assert.equal(metadata.annotations?.[ANNOTATIONS.usePopulator], "true");
+    await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+      const { namespace } = imports;
+      const file = write("disk.qcow2", imageOfSize("10G"));
+      await withHistory(cluster, namespace, async (history) => {
+        const url = urlOf("disk.qcow2");
+        await imports.start("disk", { http: { url } }, { storageClass: CSI_IMMEDIATE, size: "10Gi" });
+        const { metadata } = await imports.untilSucceeded("disk");
+        const claim = await imports.claim("disk");
+        const { uid = "", annotations = {} } = claim.metadata;
+        assert.equal(claim.status?.phase, "Bound");
+        assert.equal(claim.spec.resources?.requests?.["storage"], CLAIM_OF_TEN_GIB);
+        const expected = {
+          [ANNOTATIONS.usePopulator]: "true",
+          [ANNOTATIONS.prime]: primeName(uid),
+          [ANNOTATIONS.populatorProgress]: "100.0%",
+          [ANNOTATIONS.podPhase]: "Succeeded",
+          [ANNOTATIONS.contentType]: "kubevirt",
+        };
+        for (const [name, value] of Object.entries(expected)) assert.equal(annotations[name], value, name);
+        assert.equal(metadata.annotations?.[ANNOTATIONS.usePopulator], "true");
 
-          await imports.untilGone("persistentvolumeclaims", primeName(uid));
-          await imports.untilGone("pods", `importer-${primeName(uid)}`);
-          const source = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`;
-          await cluster.api.untilGone(`${source}/${importSourceName(metadata.uid ?? "")}`);
-          const volume = await imports.volumeOf(claim);
-          assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Delete");
+        await imports.untilGone("persistentvolumeclaims", primeName(uid));
+        await imports.untilGone("pods", `importer-${primeName(uid)}`);
+        const source = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`;
+        await cluster.api.untilGone(`${source}/${importSourceName(metadata.uid ?? "")}`);
+        const volume = await imports.volumeOf(claim);
+        assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Delete");
 
-          await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
-          const pod = await untilRunning(cluster, namespace, "consumer");
-          isDiskOf(await diskFile(cluster, pod, "disk"), { file, format: "qcow2" }, TEN_GIB);
+        await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
+        const pod = await untilRunning(cluster, namespace, "consumer");
+        isDiskOf(await diskFile(cluster, pod, "disk"), file, TEN_GIB);
 
-          const phases = history.phases("disk").filter((phase) => phase !== "");
-          const all = ["Pending", "ImportScheduled", "ImportInProgress", "Succeeded"];
-          assert.deepEqual(
-            phases,
-            all.slice(all.length - phases.length),
-            "some may be jumped over, and none comes back",
-          );
-          assert.ok(phases.length >= 2, JSON.stringify([phases, history.events("DataVolume", "disk")]));
-          assert.equal(history.progress("disk").at(-1), "100.0%");
-          assert.equal(history.conditions("disk", "Ready").at(-1), "True");
-          assert.equal(history.conditions("disk", "Bound").at(-1), "True Bound");
-          assert.equal(history.conditions("disk", "Running").at(-1), "False Completed");
-          const events = history.events("DataVolume", "disk");
-          const told = [
-            "Normal ImportScheduled: Import into disk scheduled",
-            "Normal ImportInProgress: Import into disk in progress",
-            "Normal ImportSucceeded: Successfully imported into PVC disk",
-          ];
-          assert.deepEqual(events, told.slice(told.length - events.length), "as phases are");
-          assert.equal(events.length, phases.filter((phase) => phase !== "Pending").length);
-        });
+        const phases = history.phases("disk").filter((phase) => phase !== "");
+        const all = ["Pending", "ImportScheduled", "ImportInProgress", "Succeeded"];
+        assert.deepEqual(phases, all.slice(all.length - phases.length), "some may be jumped over, and none comes back");
+        assert.ok(phases.length >= 2, JSON.stringify([phases, history.events("DataVolume", "disk")]));
+        assert.equal(history.progress("disk").at(-1), "100.0%");
+        assert.equal(history.conditions("disk", "Ready").at(-1), "True");
+        assert.equal(history.conditions("disk", "Bound").at(-1), "True Bound");
+        assert.equal(history.conditions("disk", "Running").at(-1), "False Completed");
+        const events = history.events("DataVolume", "disk");
+        const told = [
+          "Normal ImportScheduled: Import into disk scheduled",
+          "Normal ImportInProgress: Import into disk in progress",
+          "Normal ImportSucceeded: Successfully imported into PVC disk",
+        ];
+        assert.deepEqual(events, told.slice(told.length - events.length), "as phases are");
+        assert.equal(events.length, phases.filter((phase) => phase !== "Pending").length);
       });
     });
   });
 
   it("a pvc spec, filled in place: the claim is as it stands, and the disk what fits beside the overhead", async () => {
-    await withImage("64M", async ({ file, content }) => {
-      await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        const { namespace } = imports;
-        write("disk.qcow2", content);
-        const pvc = {
-          accessModes: ["ReadWriteOnce"],
-          volumeMode: "Filesystem",
-          storageClassName: LOCAL_PATH,
-          resources: { requests: { storage: "10Gi" } },
-        } as const;
-        const annotations = { [ANNOTATIONS.immediateBind]: "" };
-        const http = { url: urlOf("disk.qcow2") };
-        await imports.start("disk", { http }, { annotations, spec: { storage: undefined, pvc } });
-        await imports.untilSucceeded("disk");
-        const claim = await imports.claim("disk");
-        assert.equal(claim.spec.resources?.requests?.["storage"], "10Gi");
-        assert.equal(claim.metadata.annotations?.[ANNOTATIONS.usePopulator], "false");
-        await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
-        const pod = await untilRunning(cluster, namespace, "consumer");
-        isDiskOf(await diskFile(cluster, pod, "disk"), { file, format: "qcow2" }, DISK_IN_TEN_GIB);
-      });
+    await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+      const { namespace } = imports;
+      const file = write("disk.qcow2", imageOfSize("64M"));
+      const pvc = {
+        accessModes: ["ReadWriteOnce"],
+        volumeMode: "Filesystem",
+        storageClassName: LOCAL_PATH,
+        resources: { requests: { storage: "10Gi" } },
+      } as const;
+      const annotations = { [ANNOTATIONS.immediateBind]: "" };
+      const http = { url: urlOf("disk.qcow2") };
+      await imports.start("disk", { http }, { annotations, spec: { storage: undefined, pvc } });
+      await imports.untilSucceeded("disk");
+      const claim = await imports.claim("disk");
+      assert.equal(claim.spec.resources?.requests?.["storage"], "10Gi");
+      assert.equal(claim.metadata.annotations?.[ANNOTATIONS.usePopulator], "false");
+      await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
+      const pod = await untilRunning(cluster, namespace, "consumer");
+      isDiskOf(await diskFile(cluster, pod, "disk"), file, DISK_IN_TEN_GIB);
     });
   });
 
   it("a block device: as large as it was asked for, and what follows the image is not touched", async () => {
-    await withImage("64M", async ({ folder, file, content }) => {
+    await withTemporaryFolder(async (folder) => {
       await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        write("disk.qcow2", content);
+        const file = write("disk.qcow2", imageOfSize("64M"));
         // The worker waits for it, with its claim bound.
         const http = { url: urlOf("disk.qcow2"), certConfigMap: "authority" };
         await imports.start("disk", { http }, { storageClass: CSI_IMMEDIATE, size: "1Gi", volumeMode: "Block" });
@@ -140,28 +134,18 @@ describe("imports from a web server", { skip }, () => {
         for (const place of places) assert.deepEqual(readAt(device, mark.length, place), mark, `at ${place}`);
         const head = path.join(folder, "head.raw");
         execFileSync("dd", [`if=${device}`, `of=${head}`, "bs=1M", "count=64", "status=none"]);
-        isDiskOf(head, { file, format: "qcow2" }, 64 * MIB);
+        isDiskOf(head, file, 64 * MIB);
       });
     });
   });
-
-  interface TestImage {
-    readonly folder: string;
-    readonly file: string;
-    readonly content: Buffer;
-  }
-
-  /** A compressed qcow2 of this virtual size, with a few MiB of data. */
-  async function withImage(virtualSize: string, use: (image: TestImage) => Promise<void>): Promise<void> {
-    await withTemporaryFolder(async (folder) => {
-      const [raw, file] = [path.join(folder, "disk.raw"), path.join(folder, "disk.qcow2")];
-      fs.writeFileSync(raw, baseDisk(16 * MIB));
-      execFileSync("qemu-img", ["convert", "-c", "-f", "raw", "-O", "qcow2", raw, file]);
-      execFileSync("qemu-img", ["resize", "-q", file, virtualSize]);
-      await use({ folder, file, content: fs.readFileSync(file) });
-    });
-  }
 });
+
+/** A compressed qcow2 of this virtual size, with a few MiB of data. */
+function imageOfSize(virtualSize: string): Buffer {
+  return changedImage(imageOf(baseDisk(16 * MIB), "qcow2", ["-c"]), (file) => {
+    qemuImg("resize", "-q", file, virtualSize);
+  });
+}
 
 function writeAt(file: string, bytes: Uint8Array, place: number): void {
   const descriptor = fs.openSync(file, "r+");

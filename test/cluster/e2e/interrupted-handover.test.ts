@@ -3,15 +3,12 @@
  * hands, and a user deletes one of the two claims at that moment. Nothing is lost, and nothing stays.
  */
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
 import { describe, it } from "node:test";
 import type { Claim, Volume } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
-import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireRunningCluster } from "../cluster.ts";
 import { createConsumer, diskFile, isDiskOf, untilRunning } from "./consumer.ts";
 import { clusterWithController } from "./controller.ts";
@@ -66,36 +63,28 @@ describe("a handover that is interrupted", { skip }, () => {
   /** The controller has promised a volume to its target, and is dead. */
   async function withPromisedVolume(use: (promised: Promised) => Promise<void>): Promise<void> {
     const image = imageOf(baseDisk(4 * MIB), "qcow2", ["-c"]);
-    await withTemporaryFolder(async (folder) => {
-      const file = path.join(folder, "disk.qcow2");
-      fs.writeFileSync(file, image);
-      await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-        write("disk.qcow2", image);
-        let patches = 0;
-        await killBefore(
-          cluster,
-          (verb, kind) => verb === "patch" && kind === "PersistentVolume" && ++patches === 2,
-          async () => await imports.start("disk", { http: { url: urlOf("disk.qcow2") } }),
-        );
-        const target = await imports.claim("disk");
-        const prime = await imports.claim(primeName(target.metadata.uid ?? ""));
-        const place = `/api/v1/persistentvolumes/${prime.spec.volumeName}`;
-        const volume = await cluster.api.get<Volume>(place);
-        assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Retain");
-        assert.equal(volume.metadata.annotations?.[ANNOTATIONS.originalReclaimPolicy], "Delete");
-        assert.equal(volume.spec.claimRef?.uid, prime.metadata.uid);
-        const isThere = async (): Promise<void> => {
-          const { namespace } = imports;
-          await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
-          const pod = await untilRunning(cluster, namespace, "consumer");
-          isDiskOf(
-            await diskFile(cluster, pod, "disk"),
-            { file, format: "qcow2" },
-            { least: 20 * MIB, most: 32 * MIB },
-          );
-        };
-        await use({ imports, target, volume, isThere });
-      });
+    await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+      const file = write("disk.qcow2", image);
+      let patches = 0;
+      await killBefore(
+        cluster,
+        (verb, kind) => verb === "patch" && kind === "PersistentVolume" && ++patches === 2,
+        async () => await imports.start("disk", { http: { url: urlOf("disk.qcow2") } }),
+      );
+      const target = await imports.claim("disk");
+      const prime = await imports.claim(primeName(target.metadata.uid ?? ""));
+      const place = `/api/v1/persistentvolumes/${prime.spec.volumeName}`;
+      const volume = await cluster.api.get<Volume>(place);
+      assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Retain");
+      assert.equal(volume.metadata.annotations?.[ANNOTATIONS.originalReclaimPolicy], "Delete");
+      assert.equal(volume.spec.claimRef?.uid, prime.metadata.uid);
+      const isThere = async (): Promise<void> => {
+        const { namespace } = imports;
+        await createConsumer(cluster, "consumer", { namespace, claims: ["disk"] });
+        const pod = await untilRunning(cluster, namespace, "consumer");
+        isDiskOf(await diskFile(cluster, pod, "disk"), file, { least: 20 * MIB, most: 32 * MIB });
+      };
+      await use({ imports, target, volume, isThere });
     });
   }
 

@@ -42,7 +42,7 @@ describe("storage that waits for the first consumer", { skip }, () => {
         const pod = await untilRunning(cluster, namespace, "consumer");
         assert.equal(pod.spec.nodeName, "node-2");
         assert.match(await nodesOf(imports, "disk"), /"node-2"/);
-        isDiskOf(await diskFile(cluster, pod, "disk"), { file, format: "qcow2" }, GROWN_ON_EXT4);
+        isDiskOf(await diskFile(cluster, pod, "disk"), file, GROWN_ON_EXT4);
         isInOrder(history.phases("disk"), ["PendingPopulation", "ImportInProgress", "Succeeded"]);
         assert.ok(!history.phases("disk").includes("WaitForFirstConsumer"), history.phases("disk").join());
       });
@@ -69,7 +69,7 @@ describe("storage that waits for the first consumer", { skip }, () => {
           const pod = await untilRunning(cluster, namespace, "consumer");
           for (const name of claims) {
             assert.match(await nodesOf(imports, name), /"node-2"/);
-            isDiskOf(await diskFile(cluster, pod, name), { file, format: "qcow2" }, GROWN);
+            isDiskOf(await diskFile(cluster, pod, name), file, GROWN);
             isInOrder(history.phases(name), ["WaitForFirstConsumer", "ImportInProgress", "Succeeded"]);
           }
         });
