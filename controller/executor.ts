@@ -6,6 +6,7 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { EVENT, kindOf } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
+import { timeText } from "./api/time.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { Log } from "./log.ts";
 import type { Action } from "./plan/action.ts";
@@ -151,7 +152,7 @@ async function report(
 
 function eventOf({ on, type, reason, message }: EventAction, index: number, now: Date, identity: string): KubeObject {
   const { name, namespace, uid, resourceVersion } = on.metadata;
-  const time = now.toISOString().replace(/\.\d+Z$/, "Z");
+  const time = timeText(now);
   const event = {
     apiVersion: EVENT.apiVersion,
     kind: EVENT.kind,

@@ -2,11 +2,13 @@
  * StorageProfile: what claims of a storage class may ask for (contract 9.1). There is one for each class, of its name. Its spec
  * is what a person knows better; its status is computed here, and alone is read.
  */
-import type { ClaimPropertySet, CloneStrategy, Condition, StorageProfile } from "../../api/cdi.ts";
+import type { ClaimPropertySet, CloneStrategy, StorageProfile } from "../../api/cdi.ts";
 import type { AccessMode, KubeObject, StorageClass, StringMap, Volume } from "../../api/kube.ts";
 import { ANNOTATIONS, API_VERSION, APP, GROUP, LABELS, NO_PROVISIONER } from "../../api/names.ts";
 import { keyOf } from "../action.ts";
 import type { Action } from "../action.ts";
+import { withTimes } from "../condition-times.ts";
+import type { Finding } from "../condition-times.ts";
 import { annotationsOf, onlyChanges } from "../draft.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import type { Capabilities } from "./capabilities.ts";
@@ -121,7 +123,7 @@ function statusOf(
     cloneStrategy: cloneStrategyOf(storageClass, profile, capabilities, snapshotClass),
     dataImportCronSourceFormat: profile.spec.dataImportCronSourceFormat ?? cronFormat ?? "pvc",
     ...(snapshotClass === undefined ? {} : { snapshotClass }),
-    conditions: [recognized(observed, storageClass, profile, capabilities)],
+    conditions: [withTimes(recognition(storageClass, capabilities), profile.status?.conditions, observed.now)],
   };
 }
 
@@ -173,24 +175,7 @@ function cloneStrategyOf(
   return wanted === "snapshot" && snapshotClass === undefined ? "copy" : wanted;
 }
 
-function recognized(
-  { now }: ObservedProfile,
-  storageClass: StorageClass,
-  { status }: StorageProfile,
-  capabilities: Capabilities | undefined,
-): Condition {
-  const wanted = recognition(storageClass, capabilities);
-  const before = status?.conditions?.find(({ type }) => type === wanted.type);
-  const time = now.toISOString().replace(/\.\d+Z$/, "Z");
-  const isSame = before?.status === wanted.status;
-  if (before !== undefined && isSame && before.reason === wanted.reason && before.message === wanted.message) {
-    return before;
-  }
-  const since = isSame ? (before?.lastTransitionTime ?? time) : time;
-  return { ...wanted, lastTransitionTime: since, lastHeartbeatTime: time };
-}
-
-function recognition(storageClass: StorageClass, capabilities: Capabilities | undefined): Condition {
+function recognition(storageClass: StorageClass, capabilities: Capabilities | undefined): Finding {
   const { provisioner } = storageClass;
   const type = "Recognized";
   if (capabilities !== undefined) {

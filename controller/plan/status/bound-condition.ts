@@ -7,9 +7,9 @@
 import type { Claim } from "../../api/kube.ts";
 import { parseGoBool } from "../../api/go-bool.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import type { Finding } from "../condition-times.ts";
 import { annotationsOf } from "../draft.ts";
 import { finding, problemIn } from "./finding.ts";
-import type { Finding } from "./finding.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 

@@ -1,11 +1,12 @@
 /**
- * The three conditions of a DataVolume: Bound, Ready and Running (contract 2.3), and when they changed. The list is one value to
- * a merge patch, so a condition that says what it said before is taken over as it is, times included.
+ * The three conditions of a DataVolume: Bound, Ready and Running (contract 2.3). The list is one value to a merge patch, so it
+ * holds those of other types, too.
  */
 import type { Condition } from "../../api/cdi.ts";
+import { findCondition, withTimes } from "../condition-times.ts";
+import type { Finding } from "../condition-times.ts";
 import { boundFinding } from "./bound-condition.ts";
 import { finding } from "./finding.ts";
-import type { Finding } from "./finding.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 import { runningFinding } from "./running-condition.ts";
@@ -14,17 +15,11 @@ export function conditionsOf(view: ImportView, phase: DataVolumePhase): readonly
   const bound = boundFinding(view, phase);
   const running = runningFinding(view, phase);
   const ready = readyFinding(view, phase, { bound, running });
-  return withTimes([bound, ready, running], view.before.conditions ?? [], view.now.now);
-}
-
-export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
-  return conditions?.find((one) => one.type === type);
-}
-
-/** Equal in all but times. An empty text is none. */
-export function saysTheSame(a: Finding | undefined, b: Finding | undefined): boolean {
-  const same = (key: "reason" | "message"): boolean => (a?.[key] ?? "") === (b?.[key] ?? "");
-  return a?.status === b?.status && same("reason") && same("message");
+  const { conditions: before = [] } = view.before;
+  const own = [bound, ready, running].map((found) => withTimes(found, before, view.now.now));
+  // Somebody else's, and they stay.
+  const others = before.filter(({ type }) => findCondition(own, type) === undefined);
+  return [...own, ...others];
 }
 
 function readyFinding(
@@ -37,18 +32,4 @@ function readyFinding(
   if (phase === "Unknown") return finding("Ready", "Unknown");
   if (running.status === "True") return finding("Ready", "False", "TransferRunning");
   return claim === undefined ? { ...bound, type: "Ready" } : finding("Ready", "False");
-}
-
-/** Times are to the second, as all of Kubernetes' are. Conditions of other types are somebody else's, and stay. */
-function withTimes(findings: readonly Finding[], before: readonly Condition[], now: Date): readonly Condition[] {
-  const time = `${now.toISOString().slice(0, "2026-01-01T00:00:00".length)}Z`;
-  const others = before.filter(({ type }) => findings.every((one) => one.type !== type));
-  const own = findings.map((found): Condition => {
-    const last = findCondition(before, found.type);
-    if (last !== undefined && saysTheSame(last, found)) return last;
-    const isTransition = last?.status !== found.status;
-    const lastTransitionTime = isTransition ? time : (last.lastTransitionTime ?? time);
-    return { ...found, lastTransitionTime, lastHeartbeatTime: time };
-  });
-  return [...own, ...others];
 }

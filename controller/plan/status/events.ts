@@ -7,7 +7,7 @@
  */
 import type { Condition, DataVolumeStatus } from "../../api/cdi.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
-import { findCondition, saysTheSame } from "./conditions.ts";
+import { findCondition, saysTheSame } from "../condition-times.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 

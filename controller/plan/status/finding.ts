@@ -1,13 +1,11 @@
 /**
- * A condition before it is known when it changed.
+ * What a DataVolume's conditions say: texts within their limits, and the problem of a pass where it is to be told.
  */
 import type { Condition } from "../../api/cdi.ts";
+import type { Finding } from "../condition-times.ts";
 import { cutText } from "../cut-text.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
-
-/** Reason and message are absent where there is nothing to say, never empty. */
-export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
 /** Of a condition's reason and message, in bytes: the limits that Kubernetes' own conditions have. */
 const MAX_REASON_LENGTH = 1024;

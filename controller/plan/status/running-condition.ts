@@ -4,8 +4,8 @@
  */
 import { parseGoBool } from "../../api/go-bool.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import type { Finding } from "../condition-times.ts";
 import { finding, problemIn } from "./finding.ts";
-import type { Finding } from "./finding.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 

@@ -5,7 +5,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Condition } from "../../../../controller/api/cdi.ts";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
-import { conditionsOf, findCondition, saysTheSame } from "../../../../controller/plan/status/conditions.ts";
+import { findCondition } from "../../../../controller/plan/condition-times.ts";
+import { conditionsOf } from "../../../../controller/plan/status/conditions.ts";
 import type { DataVolumePhase } from "../../../../controller/plan/status/phase.ts";
 import { ownClaim, viewOf } from "../../../support/status-pass.ts";
 import type { Seen } from "../../../support/status-pass.ts";
@@ -83,16 +84,5 @@ describe("conditionsOf", () => {
     const conditions = conditionsOf(viewOf(claimed, { before: { conditions: [other] } }), "PVCBound");
     assert.deepEqual(findCondition(conditions, "Audited"), other);
     assert.equal(conditions.length, 4);
-  });
-});
-
-describe("saysTheSame", () => {
-  it("compares all but times", () => {
-    const one: Condition = { type: "Ready", status: "True" };
-    assert.equal(saysTheSame(one, { ...one, reason: "", ...LONG_AGO }), true);
-    assert.equal(saysTheSame(one, { ...one, reason: "Bound" }), false);
-    assert.equal(saysTheSame(one, { ...one, message: "Bound" }), false);
-    assert.equal(saysTheSame(one, { ...one, status: "False" }), false);
-    assert.equal(saysTheSame(one, undefined), false);
   });
 });

@@ -16,7 +16,7 @@ import type { Condition } from "../../../../controller/api/cdi.ts";
 import type { Claim, ContainerState, Pod } from "../../../../controller/api/kube.ts";
 import { ImportDraft } from "../../../../controller/plan/draft.ts";
 import { planHandover } from "../../../../controller/plan/handover/handover.ts";
-import { findCondition } from "../../../../controller/plan/status/conditions.ts";
+import { findCondition } from "../../../../controller/plan/condition-times.ts";
 import { planStatus } from "../../../../controller/plan/status/status.ts";
 import { planWorker } from "../../../../controller/plan/worker/plan-worker.ts";
 import { dataVolume, observed, pod, primeOf } from "../../../support/observed-import.ts";
