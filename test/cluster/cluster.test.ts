@@ -5,18 +5,18 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Claim } from "../../controller/api/kube.ts";
 import { DECANT_IMAGE } from "../support/decant-tarball.ts";
 import { pushImage, withDockerRegistry } from "../support/docker-registry.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireTools } from "../support/tools.ts";
 import { openCluster, requireRunningCluster } from "./cluster.ts";
-import type { Cluster } from "./cluster.ts";
 import { buildBusyboxImage } from "./images.ts";
-import { claim, restrictedPod } from "./objects.ts";
-import type { ClaimObject, ClaimOptions, PodObject, PodOptions, VolumeObject } from "./objects.ts";
+import { claim, runPod, volumeFile } from "./objects.ts";
+import type { ClaimOptions, VolumeObject } from "./objects.ts";
 import { CSI_IMMEDIATE, CSI_WAIT, LOCAL_PATH } from "./storage.ts";
 
 const skip = requireRunningCluster() || requireTools("docker-registry", "buildah", "debootstrap");
@@ -24,10 +24,7 @@ const MiB = 1024 * 1024;
 const OTHER_KIND = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "nobody-knows-it" };
 
 describe("test cluster", { skip }, () => {
-  let cluster: Cluster;
-  before(() => {
-    cluster = openCluster();
-  });
+  const cluster = openCluster();
   after(() => cluster.close());
 
   const claimPath = (namespace: string, name: string): string => {
@@ -36,29 +33,11 @@ describe("test cluster", { skip }, () => {
   const createClaim = async (namespace: string, name: string, options: ClaimOptions): Promise<void> => {
     await cluster.api.request("POST", path.dirname(claimPath(namespace, name)), claim(namespace, name, options));
   };
-  const untilPhase = async (namespace: string, name: string, phase: string): Promise<ClaimObject> => {
-    return await cluster.api.until<ClaimObject>(claimPath(namespace, name), (found) => found?.status.phase === phase);
+  const untilPhase = async (namespace: string, name: string, phase: string): Promise<Claim> => {
+    return await cluster.api.until<Claim>(claimPath(namespace, name), (found) => found?.status?.phase === phase);
   };
-  const volumeOf = async ({ spec }: ClaimObject): Promise<VolumeObject> => {
+  const volumeOf = async ({ spec }: Claim): Promise<VolumeObject> => {
     return await cluster.api.get<VolumeObject>(`/api/v1/persistentvolumes/${spec.volumeName}`);
-  };
-  const fileOf = (volume: VolumeObject): string => {
-    const folder = path.dirname(cluster.nodes[0]?.folder ?? "");
-    return path.join(folder, "volumes", volume.spec.csi?.volumeHandle ?? "");
-  };
-  /** Runs a pod to its end. */
-  const runPod = async (namespace: string, name: string, options: PodOptions) => {
-    const place = `/api/v1/namespaces/${namespace}/pods`;
-    await cluster.api.request("POST", place, restrictedPod(namespace, name, options));
-    const hasEnded = (found: PodObject | undefined) => ["Succeeded", "Failed"].includes(found?.status.phase ?? "");
-    const pod = await cluster.api.until<PodObject>(`${place}/${name}`, hasEnded);
-    const message = pod.status.containerStatuses?.[0]?.state.terminated?.message ?? "";
-    assert.equal(
-      pod.status.phase,
-      "Succeeded",
-      `${message}\n${await cluster.kubectl(["logs", "-n", namespace, name])}`,
-    );
-    return { node: pod.spec.nodeName, message };
   };
 
   it("gives a restricted pod a filesystem and a block device of the size that it claims", async () => {
@@ -73,7 +52,7 @@ describe("test cluster", { skip }, () => {
         dd if=/data/some of=/dev/target bs=1M conv=fsync 2>/dev/null
         sha256sum < /data/some; head -c ${8 * MiB} /dev/target | sha256sum; blockdev --getsize64 /dev/target
         df -k /data | tail -n 1; if dd if=/dev/zero of=/data/more bs=1M count=64 2>/tmp/why; then exit 1; fi; cat /tmp/why`;
-      const { message } = await runPod(namespace, "writer", {
+      const { message } = await runPod(cluster, namespace, "writer", {
         script,
         folders: { "/data": "folder" },
         devices: { "/dev/target": "device" },
@@ -97,10 +76,10 @@ describe("test cluster", { skip }, () => {
     await cluster.withNamespace(async (namespace) => {
       await createClaim(namespace, "short", { storageClass: CSI_IMMEDIATE });
       const volume = await volumeOf(await untilPhase(namespace, "short", "Bound"));
-      assert.equal(fs.statSync(fileOf(volume)).size, 64 * MiB);
+      assert.equal(fs.statSync(volumeFile(cluster, volume)).size, 64 * MiB);
       await cluster.api.request("DELETE", claimPath(namespace, "short"));
       await cluster.api.untilGone(`/api/v1/persistentvolumes/${volume.metadata.name}`);
-      assert.equal(fs.existsSync(fileOf(volume)), false);
+      assert.equal(fs.existsSync(volumeFile(cluster, volume)), false);
     });
   });
 
@@ -110,8 +89,8 @@ describe("test cluster", { skip }, () => {
         await createClaim(namespace, "late", { storageClass });
         const script = "echo here > /data/file; cat /data/file > /dev/termination-log";
         const pod = { script, folders: { "/data": "late" }, node: "node-2" };
-        assert.equal((await cluster.api.get<ClaimObject>(claimPath(namespace, "late"))).status.phase, "Pending");
-        assert.deepEqual(await runPod(namespace, "consumer", pod), { node: "node-2", message: "here\n" });
+        assert.equal((await cluster.api.get<Claim>(claimPath(namespace, "late"))).status?.phase, "Pending");
+        assert.deepEqual(await runPod(cluster, namespace, "consumer", pod), { node: "node-2", message: "here\n" });
         const volume = await volumeOf(await untilPhase(namespace, "late", "Bound"));
         assert.match(JSON.stringify(volume.spec.nodeAffinity), /"node-2"/);
         assert.doesNotMatch(JSON.stringify(volume.spec.nodeAffinity), /"node-1"/);
@@ -124,8 +103,8 @@ describe("test cluster", { skip }, () => {
       await createClaim(namespace, "target", { storageClass: CSI_IMMEDIATE, dataSourceRef: OTHER_KIND });
       await createClaim(namespace, "prime", { storageClass: CSI_IMMEDIATE });
       const volume = await volumeOf(await untilPhase(namespace, "prime", "Bound"));
-      const target = await cluster.api.get<ClaimObject>(claimPath(namespace, "target"));
-      assert.equal(target.status.phase, "Pending");
+      const target = await cluster.api.get<Claim>(claimPath(namespace, "target"));
+      assert.equal(target.status?.phase, "Pending");
       const place = `/api/v1/persistentvolumes/${volume.metadata.name}`;
       await cluster.api.request("PATCH", place, { spec: { persistentVolumeReclaimPolicy: "Retain" } });
       const claimRef = { namespace, name: "target", uid: target.metadata.uid, resourceVersion: null };
@@ -148,7 +127,7 @@ describe("test cluster", { skip }, () => {
             exec > /dev/termination-log; wget -q -O - http://${origin}/; wget -q -O - http://${cluster.hostName}:${port}/
             wget -q -O - http://nobody.test/ 2>&1 | grep -o 'bad address'
             nc -w 5 $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT < /dev/null && echo reached`;
-          const { message } = await runPod(namespace, "caller", { script });
+          const { message } = await runPod(cluster, namespace, "caller", { script });
           assert.equal(message, "hellohellobad address\nreached\n");
         });
         const kubeconfig = await cluster.kubeconfigFor(namespace, "default");
@@ -168,7 +147,10 @@ describe("test cluster", { skip }, () => {
         await cluster.expose(port, async (origin) => {
           await cluster.withNamespace(async (namespace) => {
             const script = "echo pulled > /dev/termination-log";
-            const { message } = await runPod(namespace, "guest", { script, image: `${origin}/guests/tools:v1` });
+            const { message } = await runPod(cluster, namespace, "guest", {
+              script,
+              image: `${origin}/guests/tools:v1`,
+            });
             assert.equal(message, "pulled\n");
           });
         });
@@ -180,7 +162,11 @@ describe("test cluster", { skip }, () => {
     await cluster.loadDecantImage();
     await cluster.withNamespace(async (namespace) => {
       const script = "decant --version > /dev/termination-log";
-      const { message } = await runPod(namespace, "worker", { script, image: DECANT_IMAGE, pullPolicy: "Never" });
+      const { message } = await runPod(cluster, namespace, "worker", {
+        script,
+        image: DECANT_IMAGE,
+        pullPolicy: "Never",
+      });
       assert.match(message, /^decant \d/);
     });
   });

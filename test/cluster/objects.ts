@@ -1,4 +1,8 @@
 /** Claims and pods for tests on the cluster, and what tests read of them. */
+import assert from "node:assert/strict";
+import path from "node:path";
+import type { Pod, Toleration, Volume, VolumeMode } from "../../controller/api/kube.ts";
+import type { Cluster } from "./cluster.ts";
 import { BUSYBOX_IMAGE } from "./images.ts";
 
 /** qemu's, which importers run as. */
@@ -9,32 +13,14 @@ export interface ClaimOptions {
   /** Default: 64Mi. */
   readonly size?: string;
   /** Default: Filesystem. */
-  readonly volumeMode?: "Filesystem" | "Block";
+  readonly volumeMode?: VolumeMode;
   readonly dataSourceRef?: object;
 }
 
-export interface ClaimObject {
-  readonly metadata: { readonly uid: string };
-  readonly spec: { readonly volumeName?: string };
-  readonly status: { readonly phase: string };
-}
-
-export interface VolumeObject {
-  readonly metadata: { readonly name: string };
-  readonly spec: {
+export interface VolumeObject extends Volume {
+  readonly spec: Volume["spec"] & {
     readonly csi?: { readonly volumeHandle: string };
     readonly nodeAffinity?: unknown;
-    readonly persistentVolumeReclaimPolicy: string;
-  };
-}
-
-export interface PodObject {
-  readonly spec: { readonly nodeName?: string };
-  readonly status: {
-    readonly phase: string;
-    readonly containerStatuses?: readonly {
-      readonly state: { readonly terminated?: { readonly exitCode: number; readonly message?: string } };
-    }[];
   };
 }
 
@@ -63,6 +49,7 @@ export interface PodOptions {
   readonly devices?: Readonly<Record<string, string>>;
   /** Default: the scheduler chooses. */
   readonly node?: string;
+  readonly tolerations?: readonly Toleration[];
   /** Default: a busybox that the nodes have. */
   readonly image?: string;
   /** Default: Always, for another image than that. */
@@ -82,6 +69,7 @@ export function restrictedPod(namespace: string, name: string, options: PodOptio
       restartPolicy: "Never",
       terminationGracePeriodSeconds: 1,
       ...(options.node === undefined ? {} : { nodeSelector: { "kubernetes.io/hostname": options.node } }),
+      tolerations: options.tolerations ?? [],
       securityContext: {
         runAsNonRoot: true,
         runAsUser: USER,
@@ -103,4 +91,36 @@ export function restrictedPod(namespace: string, name: string, options: PodOptio
       volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
     },
   };
+}
+
+export interface EndedPod {
+  readonly node: string | undefined;
+  /** What it wrote to /dev/termination-log. */
+  readonly message: string;
+}
+
+/** Runs a restricted pod to its end, and asserts that it is a good one. */
+export async function runPod(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  options: PodOptions,
+  timeoutMs?: number,
+): Promise<EndedPod> {
+  const place = `/api/v1/namespaces/${namespace}/pods`;
+  await cluster.api.request("POST", place, restrictedPod(namespace, name, options));
+  const hasEnded = (pod: Pod | undefined): boolean => ["Succeeded", "Failed"].includes(pod?.status?.phase ?? "");
+  const { spec, status } = await cluster.api.until<Pod>(`${place}/${name}`, hasEnded, timeoutMs);
+  const message = status?.containerStatuses?.[0]?.state?.terminated?.message ?? "";
+  if (status?.phase !== "Succeeded") {
+    // One that has never started has none.
+    const log = await cluster.kubectl(["logs", "-n", namespace, name]).catch(String);
+    assert.fail(`${name} ends as ${status?.phase}: ${message}\n${log}`);
+  }
+  return { node: spec.nodeName, message };
+}
+
+/** The file behind a volume of the CSI driver: what a Block claim holds. */
+export function volumeFile(cluster: Cluster, { spec }: VolumeObject): string {
+  return path.join(path.dirname(cluster.nodes[0]?.folder ?? ""), "volumes", spec.csi?.volumeHandle ?? "");
 }

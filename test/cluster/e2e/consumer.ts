@@ -9,7 +9,6 @@ import path from "node:path";
 import type { Claim, Pod, Toleration } from "../../../controller/api/kube.ts";
 import type { Cluster } from "../cluster.ts";
 import { restrictedPod } from "../objects.ts";
-import type { VolumeObject } from "../objects.ts";
 import { LOCAL_PATH } from "../storage.ts";
 
 export interface ConsumerOptions {
@@ -33,10 +32,10 @@ export async function createConsumer(cluster: Cluster, name: string, options: Co
   const pod = restrictedPod(namespace, name, {
     script: isShort ? "true" : [...reads, `exec sleep ${FOR_EVER}`].join("\n"),
     folders: Object.fromEntries(claims.map((claim) => [`/claims/${claim}`, claim])),
+    tolerations,
     ...(node === undefined ? {} : { node }),
-  }) as Pod;
-  const object = { ...pod, spec: { ...pod.spec, tolerations } };
-  await cluster.api.request("POST", `/api/v1/namespaces/${namespace}/pods`, object);
+  });
+  await cluster.api.request("POST", `/api/v1/namespaces/${namespace}/pods`, pod);
 }
 
 /** Until its container runs. */
@@ -58,11 +57,6 @@ export async function diskFile(cluster: Cluster, pod: Pod, claimName: string): P
     return path.join(node.folder, "local-path", `${volume}_${namespace}_${claimName}`, "disk.img");
   }
   return path.join(node.folder, "kubelet/pods", uid, "volumes/kubernetes.io~csi", volume, "mount", "disk.img");
-}
-
-/** The file behind a volume of the CSI driver: what a Block claim holds. */
-export function volumeFile(cluster: Cluster, volume: VolumeObject): string {
-  return path.join(path.dirname(cluster.nodes[0]?.folder ?? ""), "volumes", volume.spec.csi?.volumeHandle ?? "");
 }
 
 export interface DiskSize {

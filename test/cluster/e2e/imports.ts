@@ -8,8 +8,8 @@ import type { Condition, DataVolume, DataVolumeSource } from "../../../controlle
 import type { Claim, KubeObject, Pod, StringMap, VolumeMode } from "../../../controller/api/kube.ts";
 import { API_VERSION, primeName } from "../../../controller/api/names.ts";
 import type { Cluster } from "../cluster.ts";
-import { restrictedPod } from "../objects.ts";
-import type { PodObject, VolumeObject } from "../objects.ts";
+import { runPod } from "../objects.ts";
+import type { VolumeObject } from "../objects.ts";
 import { CSI_IMMEDIATE } from "../storage.ts";
 
 export interface ImportOptions {
@@ -165,23 +165,11 @@ export class Imports {
   /** Asserts that the claim's disk begins with these bytes, as a pod that mounts it finds it. */
   async holds(name: string, content: Uint8Array, file = "disk.img"): Promise<void> {
     const script = `head -c ${content.length} /data/${file} | sha256sum > /dev/termination-log`;
-    const message = await this.run(`reads-${name}-${randomUUID().slice(0, 4)}`, script, { "/data": name });
+    const pod = `reads-${name}-${randomUUID().slice(0, 4)}`;
+    const options = { script, folders: { "/data": name } };
+    const { message } = await runPod(this.#cluster, this.namespace, pod, options, PATIENCE_MS);
     const digest = createHash("sha256").update(content).digest("hex");
     assert.equal(message.split(" ", 1)[0], digest, `${name} holds something else`);
-  }
-
-  /** Runs a script in a busybox. @returns what it writes to /dev/termination-log */
-  async run(pod: string, script: string, folders: StringMap): Promise<string> {
-    const object = restrictedPod(this.namespace, pod, { script, folders });
-    await this.create("pods", object);
-    const { status } = await this.#cluster.api.until<PodObject>(
-      this.#place("pods", pod),
-      (found) => ["Succeeded", "Failed"].includes(found?.status.phase ?? ""),
-      PATIENCE_MS,
-    );
-    const message = status.containerStatuses?.[0]?.state.terminated?.message ?? "";
-    assert.equal(status.phase, "Succeeded", message);
-    return message;
   }
 
   #place(plural: string, name: string): string {
