@@ -72,26 +72,23 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   const health = await serveHealth({ port: metricsPort, isReady: () => isReady, metrics });
   // Whatever ends the controller ends all of it: the order to stop, a lost Lease, a failure.
   const ending = new AbortController();
-  const over = ending.signal;
-  const end = (): void => ending.abort();
-  if (signal.aborted) end();
-  else signal.addEventListener("abort", end, { once: true });
+  const over = AbortSignal.any([signal, ending.signal]);
   const sleep = sleepOf(clock, over);
-  const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal: over, now: () => clock.now() };
-  const parts: Parts = { ...options, client, cache, signal: over, metrics };
+  const now = (): number => clock.now();
+  const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal: over, now };
+  const parts: Parts = { ...options, client, cache, signal: over, metrics, sleep };
 
   /** Until it is over. */
   async function work(): Promise<void> {
     await refuseCompany(leader);
-    await installCrds({ client, cache, log, identity, sleep, signal: over, now: () => new Date(clock.now()) });
+    await installCrds({ client, cache, log, identity, sleep, signal: over, now: () => new Date(now()) });
     const reflectors = await fillCache(parts);
-    const pages = (): ReturnType<typeof workerPages> => workerPages(cache);
-    const progress = new Progress({ pages, onProgress: (key) => queue?.add(key), now: () => clock.now() });
-    reconciler = createReconciler(parts, progress);
+    const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key), now });
+    reconciler = new Reconciler({ ...parts, now, progressOf: (key) => progress.of(key) });
     await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);
     for (const key of allUnits(cache)) queue.add(key);
-    void askForProgress(progress, sleep, over);
+    void askForProgress(progress, parts);
     isReady = true;
     log.info("the cache is filled", cache.sizes());
     options.onStarted?.();
@@ -102,7 +99,7 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   async function stay(): Promise<RunEnd> {
     const how = await stayLeader(leader);
     isLost = how === "lost";
-    end();
+    ending.abort();
     return how;
   }
 
@@ -119,7 +116,7 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     } catch (error) {
       if (!over.aborted) throw error;
     } finally {
-      end();
+      ending.abort();
       if ((await staying) === "stopped") await resign(leader);
     }
     return await staying;
@@ -138,13 +135,18 @@ async function refuseCompany(leader: LeaderOptions): Promise<void> {
   throw new Error(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
 }
 
-type Parts = RunOptions & { readonly client: ApiClient; readonly cache: ClusterCache; readonly metrics: Metrics };
+interface Parts extends RunOptions {
+  readonly client: ApiClient;
+  readonly cache: ClusterCache;
+  readonly metrics: Metrics;
+  readonly sleep: (ms: number) => Promise<void>;
+}
 
 /**
  * @returns what ends with the signal, when everything has been listed once
  * @throws what the signal says, if it is aborted before
  */
-async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<Promise<void>[]> {
+async function fillCache({ client, cache, log, signal, sleep }: Parts): Promise<Promise<void>[]> {
   signal.throwIfAborted();
   const missing = new Set(Object.keys(CACHED_KINDS));
   const reflectors: Promise<void>[] = [];
@@ -154,20 +156,15 @@ async function fillCache({ client, cache, log, clock, signal }: Parts): Promise<
       if (missing.size === 0) resolve();
     };
     signal.addEventListener("abort", () => resolve(), { once: true });
-    const options = { client, cache, log, signal, onSynced, sleep: sleepOf(clock, signal) };
+    const options = { client, cache, log, signal, onSynced, sleep };
     for (const kind of Object.keys(CACHED_KINDS) as CachedKind[]) reflectors.push(reflect(kind, options));
   });
   signal.throwIfAborted();
   return reflectors;
 }
 
-function createReconciler(parts: Parts, progress: Progress): Reconciler {
-  const progressOf = (key: string): string | undefined => progress.of(key);
-  return new Reconciler({ ...parts, progressOf, now: () => parts.clock.now() });
-}
-
 function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
-  const queue = new WorkQueue({
+  return new WorkQueue({
     work: async (key) => {
       const result = await reconciler.work(key);
       if (result.result === "failed") metrics.countFailure(ofKey(key));
@@ -184,10 +181,9 @@ function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): Wor
     concurrency: CONCURRENT_UNITS,
     clock,
   });
-  return queue;
 }
 
-async function askForProgress(progress: Progress, sleep: (ms: number) => Promise<void>, signal: AbortSignal) {
+async function askForProgress(progress: Progress, { sleep, signal }: Parts): Promise<void> {
   while (!signal.aborted) {
     await progress.askAll();
     await sleep(PROGRESS_MS);
