@@ -31,6 +31,11 @@ export function importAnnotations(request: ImportRequest): StringMap | undefined
   });
 }
 
+/** Of an import in several stages, each with a pod of its own: the one that was done is not the last. */
+export function hasStagesLeft(annotations: StringMap): boolean {
+  return annotations[ANNOTATIONS.checkpointCurrent] !== undefined && annotations[ANNOTATIONS.checkpointDone] !== "true";
+}
+
 function sourceAnnotations(source: ImportSource): Sparse | undefined {
   const { http, s3, gcs, registry, blank, imageio, vddk } = source;
   if (http !== undefined) {

@@ -10,32 +10,32 @@
  */
 import type { Claim, ObjectMeta, ObjectReference, Volume } from "../../api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../api/names.ts";
-import { isControlledBy } from "../../api/ownership.ts";
 import type { MergePatch } from "../action.ts";
-import { fillPath } from "../claim-to-fill.ts";
+import { claimToFill, fillPath } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
+import { hasStagesLeft } from "../import-annotations.ts";
 import { warnOnce } from "../telling.ts";
 import { mirrorPrime } from "./mirror.ts";
 import { endPromise, isMeantFor, makePromise, promisedVolume } from "./promise.ts";
 
 export function planHandover(draft: ImportDraft): void {
-  const { target, prime, promised } = draft.now;
+  const { target, promised } = draft.now;
   for (const volume of promised) {
     if (target === undefined || !isMeantFor(volume, target.metadata)) change(draft, volume, endPromise(volume));
   }
   if (target?.metadata.uid === undefined || target.metadata.deletionTimestamp !== undefined) return;
   if (fillPath(target) !== "populator" || target.status?.phase === "Lost") return;
-  const own = prime !== undefined && isControlledBy(prime, target) ? prime : undefined;
+  const prime = claimToFill(draft.now);
 
   if (target.status?.phase === "Bound") {
-    if (own?.metadata.uid !== undefined && !holdsSame(target, own)) warnOfOtherVolume(draft, target, own);
-    else arrive(draft, target, own);
+    if (prime?.metadata.uid !== undefined && !holdsSame(target, prime)) warnOfOtherVolume(draft, target, prime);
+    else arrive(draft, target, prime);
     return;
   }
   // One that this pass makes tells nothing yet.
-  if (own?.metadata.uid !== undefined) mirrorPrime(draft, target, own);
-  handOver(draft, target, own);
+  if (prime?.metadata.uid !== undefined) mirrorPrime(draft, target, prime);
+  handOver(draft, target, prime);
 }
 
 /** Takes the next step of the unbound target's volume towards it. */
@@ -65,7 +65,7 @@ function handOver(draft: ImportDraft, target: Claim, prime: Claim | undefined): 
 /** The target is bound to the volume that was filled for it, or to one that was never on its way. */
 function arrive(draft: ImportDraft, target: Claim, prime: Claim | undefined): void {
   if (prime?.metadata.uid !== undefined) mirrorPrime(draft, target, prime);
-  const isRetained = prime !== undefined && annotationsOf(prime)[ANNOTATIONS.podRetain] === "true";
+  const isRetained = annotationsOf(prime)[ANNOTATIONS.podRetain] === "true";
   const promised = promisedVolume(target.metadata, draft.now.promised);
   if (promised !== undefined) {
     change(draft, promised, endPromise(promised));
@@ -100,8 +100,7 @@ function warnOfForeign(draft: ImportDraft, target: Claim, volume: Volume): void 
 /** The worker has ended well, with the last of its stages if it has several. */
 function isFilled(prime: Claim): boolean {
   const annotations = annotationsOf(prime);
-  if (annotations[ANNOTATIONS.podPhase] !== "Succeeded") return false;
-  return annotations[ANNOTATIONS.checkpointCurrent] === undefined || annotations[ANNOTATIONS.checkpointDone] === "true";
+  return annotations[ANNOTATIONS.podPhase] === "Succeeded" && !hasStagesLeft(annotations);
 }
 
 function holdsSame(target: Claim, prime: Claim): boolean {

@@ -6,6 +6,7 @@
  * where somebody else's pod has to bind the claim, because KubeVirt makes one for it.
  */
 import { ANNOTATIONS } from "../../api/names.ts";
+import { hasStagesLeft } from "../import-annotations.ts";
 import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstConsumer } from "../storage-class.ts";
 import type { ImportView } from "./import-view.ts";
 
@@ -64,7 +65,7 @@ function importPhase(view: ImportView, before: DataVolumePhase | undefined): Dat
   if (podPhase === "Failed" && view.annotations[ANNOTATIONS.importFatalError] === "true") return "Failed";
   if (view.isTerminal) return "ImportInProgress";
   if (podPhase === "Succeeded") {
-    if (hasStagesLeft(view)) return "Paused";
+    if (hasStagesLeft(view.annotations)) return "Paused";
     return holdsData(view) ? "Succeeded" : "ImportInProgress";
   }
   if (podPhase === "Running") return "ImportInProgress";
@@ -72,11 +73,6 @@ function importPhase(view: ImportView, before: DataVolumePhase | undefined): Dat
   if (podPhase === "Failed") return "ImportScheduled";
   if (podPhase === "Unknown") return before !== undefined && IMPORTING.includes(before) ? before : "ImportScheduled";
   return view.isScheduled ? "ImportScheduled" : undefined;
-}
-
-/** Of an import in several stages, each with a pod of its own. */
-function hasStagesLeft({ annotations }: ImportView): boolean {
-  return annotations[ANNOTATIONS.checkpointCurrent] !== undefined && annotations[ANNOTATIONS.checkpointDone] !== "true";
 }
 
 /** Bound, and to the volume that the worker filled: not to one that a provisioner made for it meanwhile. */
