@@ -20,24 +20,18 @@ export interface Cluster {
   /** Of an admin. */
   readonly kubeconfig: string;
   readonly nodes: readonly NodeFacts[];
-  /** Where pods reach this machine. */
-  readonly hostAddress: string;
-  /** The same, as pods' DNS knows it: `host.test`. It knows no other name. */
+  /** Where pods reach this machine, as their DNS knows it: `host.test`. It knows no other name. */
   readonly hostName: string;
   /** @returns what it wrote to its standard output */
   kubectl(args: readonly string[], options?: KubectlOptions): Promise<string>;
-  /** Objects, or YAML. */
-  apply(manifest: string | object | readonly object[]): Promise<void>;
-  /** Gives both nodes the image of a tarball. */
-  loadImage(tarball: string): Promise<void>;
   /**
    * Builds decant's image unless these sources' is there already, and gives it to both nodes as `decant:test`.
    * @returns a name of these sources
    */
   loadDecantImage(): Promise<string>;
-  /** Lets nodes pull over plain HTTP from `hostAddress:port`. */
+  /** Lets nodes pull over plain HTTP from a port that is exposed. */
   trustRegistry(port: number): void;
-  /** Makes a server that listens on a port of 127.0.0.1 reachable for pods, as `hostAddress:port`, while `use` runs. */
+  /** Makes a server on a port of 127.0.0.1 reachable for pods and nodes, also as `hostName:port`, while `use` runs. */
   expose<T>(port: number, use: (origin: string) => Promise<T>): Promise<T>;
   /** A file for somebody who has the rights of a service account, for an hour. */
   kubeconfigFor(namespace: string, serviceAccount: string): Promise<string>;
@@ -47,7 +41,6 @@ export interface Cluster {
 }
 
 export interface KubectlOptions {
-  readonly input?: string;
   /** Default: the admin's. */
   readonly kubeconfig?: string;
 }
@@ -74,22 +67,14 @@ export function openCluster(): Cluster {
   const kubectl = async (args: readonly string[], options: KubectlOptions = {}): Promise<string> => {
     const cache = ["--cache-dir", path.join(state.folder, "kubectl-cache")];
     const who = ["--kubeconfig", options.kubeconfig ?? kubeconfig];
-    return await run(running.kubectl, [...who, ...cache, ...args], options.input);
+    return await run(running.kubectl, [...who, ...cache, ...args]);
   };
   return {
     api,
     kubeconfig,
     nodes,
-    hostAddress,
     hostName: running.hostName,
     kubectl,
-    apply: async (manifest) => {
-      const items =
-        typeof manifest === "string" ? manifest : { apiVersion: "v1", kind: "List", items: [manifest].flat() };
-      const input = typeof items === "string" ? items : JSON.stringify(items);
-      await kubectl(["apply", "--server-side", "-f", "-"], { input });
-    },
-    loadImage: async (tarball) => await importImage(nodes, tarball),
     loadDecantImage: async () => {
       const tarball = await decantTarball();
       const name = path.basename(tarball, ".tar");
@@ -166,14 +151,13 @@ function trustRegistry(nodes: readonly NodeFacts[], host: string): void {
   }
 }
 
-async function run(command: string, args: readonly string[], input: string | undefined): Promise<string> {
+async function run(command: string, args: readonly string[]): Promise<string> {
   const options = { timeout: KUBECTL_TIMEOUT_MS, maxBuffer: 64 * 1024 * 1024 };
   return await new Promise((resolve, reject) => {
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(stderr.trim() === "" ? error.message : stderr.trim(), { cause: error }));
     });
-    child.stdin?.on("error", () => undefined); // it may end before it has read all
-    child.stdin?.end(input);
+    child.stdin?.end();
   });
 }

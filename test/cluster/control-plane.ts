@@ -21,8 +21,6 @@ export interface ControlPlane {
   readonly kubeconfig: string;
   /** For kubectl and the like. */
   readonly kubectl: string;
-  /** `https://127.0.0.1:port`. */
-  readonly server: string;
   /** The server's certificate and its authority, PEM. */
   readonly certificateFile: string;
   readonly processes: readonly StartedProcess[];
@@ -95,7 +93,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       return writeFile(folder, `${name}.kubeconfig`, kubeconfigOf(server, certificateFile, ofUser));
     };
     const { path: kubectl } = await clusterProgram("kubectl");
-    return { kubeconfig: writeKubeconfig(ADMIN), kubectl, server, certificateFile, processes, writeKubeconfig, stop };
+    return { kubeconfig: writeKubeconfig(ADMIN), kubectl, certificateFile, processes, writeKubeconfig, stop };
   } catch (error) {
     await stop();
     throw error;

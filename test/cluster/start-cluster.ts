@@ -145,9 +145,9 @@ async function startAll(folder: string, nodes: readonly NodePlan[], onStart: OnS
   } finally {
     api.close();
   }
-  const { kubeconfig, kubectl, server, certificateFile } = controlPlane;
+  const { kubeconfig, kubectl } = controlPlane;
   const facts = nodes.map(({ name, address, socket, folder: place }) => ({ name, address, socket, folder: place }));
-  return { kubeconfig, kubectl, server, certificateFile, hostAddress: HOST_ADDRESS, hostName: HOST_NAME, nodes: facts };
+  return { kubeconfig, kubectl, hostAddress: HOST_ADDRESS, hostName: HOST_NAME, nodes: facts };
 }
 
 function nodeUser(name: string): string {

@@ -37,9 +37,6 @@ export interface ClusterState {
 export interface RunningCluster {
   readonly kubeconfig: string;
   readonly kubectl: string;
-  readonly server: string;
-  /** The API server's certificate and its authority, PEM. */
-  readonly certificateFile: string;
   /** Of the machine, for servers that pods are to reach. */
   readonly hostAddress: string;
   /** The same as a name that pods can look up. */

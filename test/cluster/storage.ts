@@ -7,6 +7,7 @@
  * | csi-wait      | the same                               | on the node of the first consumer      |
  * | local-path    | folders, Filesystem only, not CSI      | on the node of the first consumer      |
  */
+import fs from "node:fs";
 import path from "node:path";
 import { BUSYBOX_IMAGE } from "./images.ts";
 import { CSI_DRIVER, csiSocket } from "./node.ts";
@@ -14,7 +15,6 @@ import { startProgram } from "./processes.ts";
 import type { StartedProcess } from "./processes.ts";
 import { clusterProgram } from "./programs.ts";
 import type { NodeFacts } from "./state.ts";
-import fs from "node:fs";
 
 export const CSI_IMMEDIATE = "csi-immediate";
 export const CSI_WAIT = "csi-wait";
@@ -24,7 +24,7 @@ const LOCAL_PATH_PROVISIONER = "rancher.io/local-path";
 const LOCAL_PATH_NAMESPACE = "local-path-storage";
 const LOCAL_PATH_SCRIPTS = "local-path-config";
 
-/** What the provisioners need in the cluster, for `kubectl apply`. */
+/** What the provisioners need in the cluster, in the order in which it is made. */
 export function storageObjects(): object[] {
   return [
     storageClass(CSI_IMMEDIATE, CSI_DRIVER, "Immediate"),

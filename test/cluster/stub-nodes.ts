@@ -9,13 +9,13 @@ import type { CachedKind } from "../../controller/api/kinds.ts";
 import type { Claim, KubeObject, Pod } from "../../controller/api/kube.ts";
 import { ClusterCache } from "../../controller/cache.ts";
 import { connect } from "../../controller/cluster.ts";
-import { openLog } from "../../controller/log.ts";
 import { keyOf } from "../../controller/plan/action.ts";
 import { reflect } from "../../controller/reflector.ts";
 import { startProgram } from "./processes.ts";
 import type { StartedProcess } from "./processes.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { clusterProgram } from "./programs.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 export interface StubNodes {
   /** Calls that failed. */
@@ -110,7 +110,7 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
   }
 
   const { signal } = stopping;
-  const log = openLog({ verbosity: 0, write: () => undefined, now: () => new Date() });
+  const log = silentLog();
   const sleep = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms).unref());
   const kinds: readonly CachedKind[] = ["StorageClass", "PersistentVolumeClaim", "Pod"];
   const reflectors = kinds.map(async (kind) => {
