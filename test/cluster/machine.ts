@@ -36,6 +36,8 @@ export async function requireCluster(): Promise<false | string> {
     "containerd",
     "runc",
     "busybox",
+    "dnsmasq",
+    "ip",
     "openssl",
     "mke2fs",
     "losetup",

@@ -25,6 +25,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   fallocate: "util-linux",
   gzip: "gzip",
   igzip: "isal",
+  ip: "iproute2",
   losetup: "mount",
   mke2fs: "e2fsprogs",
   mount: "mount",
