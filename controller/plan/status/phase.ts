@@ -6,6 +6,7 @@
  * where somebody else's pod has to bind the claim, because KubeVirt makes one for it.
  */
 import { ANNOTATIONS } from "../../api/names.ts";
+import { claimToFill } from "../claim-to-fill.ts";
 import { hasStagesLeft } from "../import-annotations.ts";
 import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstConsumer } from "../storage-class.ts";
 import type { ImportView } from "./import-view.ts";
@@ -76,9 +77,10 @@ function importPhase(view: ImportView, before: DataVolumePhase | undefined): Dat
 }
 
 /** Bound, and to the volume that the worker filled: not to one that a provisioner made for it meanwhile. */
-function holdsData({ claim, claimPhase, now: { prime }, path }: ImportView): boolean {
+function holdsData({ claim, claimPhase, now, path }: ImportView): boolean {
   if (claimPhase !== "Bound") return false;
-  return path !== "populator" || prime === undefined || prime.spec.volumeName === claim?.spec.volumeName;
+  const prime = path === "populator" ? claimToFill(now) : undefined;
+  return prime === undefined || prime.spec.volumeName === claim?.spec.volumeName;
 }
 
 function pendingPhase(view: ImportView, before: DataVolumePhase | undefined): DataVolumePhase {

@@ -112,6 +112,15 @@ const ROWS: readonly Row[] = [
     "Succeeded",
   ],
   [
+    "populator: the prime is gone, and somebody made another claim of its name",
+    {
+      target: ownPopulatedClaim({ annotations: { [podPhase]: "Succeeded" }, spec: VOLUME, status: BOUND }),
+      prime: claim({ name: "prime-target-uid" }),
+    },
+    "Succeeded",
+    "Succeeded",
+  ],
+  [
     "populator: the prime was deleted, all starts again",
     { target: ownPopulatedClaim() },
     "ImportInProgress",
