@@ -3,8 +3,7 @@
  * at the objects as the steps before it leave them, so that one pass takes the end of a worker all the way to the
  * DataVolume's status, with one patch for each object.
  */
-import type { DataVolume } from "../api/cdi.ts";
-import type { Claim, KubeObject, Pod, StringMap, Volume } from "../api/kube.ts";
+import type { KubeObject, StringMap } from "../api/kube.ts";
 import type { Action, MergePatch, ObjectKey } from "./action.ts";
 import { keyOf } from "./action.ts";
 import type { ObservedImport } from "./observed.ts";
@@ -139,7 +138,7 @@ export class ImportDraft {
   #partOf(object: KubeObject): Part | undefined {
     const key = keyOf(object);
     return PARTS.find((part) => {
-      const found: DataVolume | Claim | Pod | Volume | KubeObject | undefined = this.#now[part];
+      const found: KubeObject | undefined = this.#now[part];
       return found !== undefined && sameKey(keyOf(found), key);
     });
   }
@@ -187,7 +186,8 @@ function joinPatches(first: MergePatch, second: MergePatch): MergePatch {
   return joined;
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+/** A JSON object. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

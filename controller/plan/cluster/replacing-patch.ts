@@ -2,7 +2,7 @@
  * A merge patch that makes one map equal to another. A patch that names only what is wanted would leave behind what is not.
  */
 import type { MergePatch } from "../action.ts";
-import { onlyChanges } from "../draft.ts";
+import { isMap, onlyChanges } from "../draft.ts";
 
 /** @returns undefined where they are equal already */
 export function replacingPatch(current: object | undefined, wanted: object): MergePatch | undefined {
@@ -22,8 +22,4 @@ function withRemovals(current: object, wanted: object): MergePatch {
         }),
     ),
   };
-}
-
-function isMap(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

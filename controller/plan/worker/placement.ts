@@ -7,6 +7,7 @@
 import type { Cdi, Placement } from "../../api/cdi.ts";
 import type { StringMap, Toleration } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { isMap } from "../draft.ts";
 
 /** `refused`: a sentence for the user. */
 export type PlacementReading = { readonly placement: Placement } | { readonly refused: string };
@@ -34,7 +35,7 @@ export function readPlacement(cdi: Cdi | undefined, annotations: StringMap): Pla
   }
   const affinity = readAnnotation(annotations, ANNOTATIONS.placementAffinity);
   if (affinity !== undefined) {
-    if (!isObject(affinity)) return refusal(ANNOTATIONS.placementAffinity, "a JSON object");
+    if (!isMap(affinity)) return refusal(ANNOTATIONS.placementAffinity, "a JSON object");
     placement.affinity = affinity;
   }
   return { placement };
@@ -57,7 +58,7 @@ function refusal(name: string, expected: string): PlacementReading {
 }
 
 function isStringMap(value: unknown): value is StringMap {
-  if (!isObject(value)) return false;
+  if (!isMap(value)) return false;
   const texts = Object.values(value);
   return texts.length <= MAX_ENTRIES && texts.every((text) => typeof text === "string");
 }
@@ -67,14 +68,10 @@ function areTolerations(value: unknown): value is readonly Toleration[] {
 }
 
 function isToleration(value: unknown): value is Toleration {
-  if (!isObject(value)) return false;
+  if (!isMap(value)) return false;
   return Object.entries(value).every(([key, part]) => {
     return TOLERATION_TEXTS.includes(key)
       ? typeof part === "string"
       : key === "tolerationSeconds" && Number.isSafeInteger(part);
   });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,6 +7,7 @@ import type { ErrorCode } from "../../../importer/outcome.ts";
 import { MAX_MESSAGE_LENGTH } from "../../../importer/termination.ts";
 import type { TerminationMessage } from "../../../importer/termination.ts";
 import { GROUP } from "../../api/names.ts";
+import { isMap } from "../draft.ts";
 
 /** Labels that describe what is on a disk. */
 const DISK_LABEL = /^(?:[\w.-]{1,200}\.)?kubevirt\.io\/[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/;
@@ -34,14 +35,14 @@ export function parseTermination(text: string | undefined): TerminationMessage |
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    return isMap(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
 function readLabels(value: unknown): Readonly<Record<string, string>> {
-  if (typeof value !== "object" || value === null) return {};
+  if (!isMap(value)) return {};
   const entries = Object.entries(value).filter((entry): entry is [string, string] => {
     const [key, label]: [string, unknown] = entry;
     if (!DISK_LABEL.test(key) || STEERING_LABEL.test(key)) return false;
