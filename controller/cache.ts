@@ -8,10 +8,11 @@ import type { CachedKind, CachedKinds } from "./api/kinds.ts";
 import type { Claim, KubeObject, Pod, Volume } from "./api/kube.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import { GROUP, VOLUME_IMPORT_SOURCE } from "./api/names.ts";
+import { hasEnded, isWorker, mountedClaims } from "./api/pods.ts";
 import { nameMeantFor } from "./plan/handover/promise.ts";
 import { Store, nameKey } from "./store.ts";
 import type { Indexer } from "./store.ts";
-import { hasEnded, isWorker, trim } from "./trim.ts";
+import { trim } from "./trim.ts";
 
 /** Undefined before: it is new. Undefined after: it is gone. */
 export type ChangeListener = (kind: CachedKind, before: KubeObject | undefined, after: KubeObject | undefined) => void;
@@ -35,10 +36,7 @@ const CLAIM_INDEXES = {
 const POD_INDEXES = {
   owner: byOwner as Indexer<Pod>,
   /** Namespace and name of the claims that it mounts. */
-  claim: ({ metadata, spec }: Pod) => {
-    const names = (spec.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
-    return [...new Set(names)].map((name) => nameKey(metadata.namespace, name));
-  },
+  claim: (pod: Pod) => mountedClaims(pod).map((name) => nameKey(pod.metadata.namespace, name)),
   /** Workers that have not ended, by their node; "" before they have one. */
   workerNode: (pod: Pod) => (isWorker(pod) && !hasEnded(pod) ? [pod.spec.nodeName ?? ""] : []),
 };

@@ -5,11 +5,11 @@
 import type { Claim, Pod, Volume } from "./api/kube.ts";
 import { CONFIG_NAME, importSourceName, primeName, VOLUME_IMPORT_SOURCE, GROUP } from "./api/names.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
+import { hasEnded } from "./api/pods.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { ClusterFacts, ControllerSettings, FoundCertificates, ObservedImport } from "./plan/observed.ts";
 import { scratchName, workerName } from "./plan/worker/object-name.ts";
 import { nameKey } from "./store.ts";
-import { hasEnded } from "./trim.ts";
 
 /** What is known of an import that is no object in the cluster. */
 export type Asides = Pick<ObservedImport, "pending" | "workerWarning" | "rejected" | "progress">;

@@ -4,13 +4,10 @@
  */
 import type { CachedKind } from "./api/kinds.ts";
 import type { KubeObject, ObjectMeta, Pod } from "./api/kube.ts";
-import { LABELS } from "./api/names.ts";
+import { hasEnded, isWorker } from "./api/pods.ts";
 
 /** Written by kubectl apply for itself: a whole second copy of the object. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-
-/** The value of LABELS.workerRole on pods that import. */
-const IMPORTER = "importer";
 
 /** @returns undefined for an object of which nothing is kept */
 export function trim(kind: CachedKind, object: KubeObject): KubeObject | undefined {
@@ -46,15 +43,6 @@ function trimPod(pod: Pod): Pod | undefined {
     spec: { containers: [], volumes, ...defined({ nodeName: spec.nodeName }) },
     status: { ...defined({ phase: pod.status?.phase }) },
   };
-}
-
-export function isWorker(pod: Pod): boolean {
-  return pod.metadata.labels?.[LABELS.workerRole] === IMPORTER;
-}
-
-export function hasEnded(pod: Pod): boolean {
-  const phase = pod.status?.phase;
-  return phase === "Succeeded" || phase === "Failed";
 }
 
 function defined(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -7,6 +7,7 @@ import type { CachedKind } from "./api/kinds.ts";
 import type { Claim, KubeObject, Pod, Volume } from "./api/kube.ts";
 import { CONFIG_NAME, DATA_VOLUME, NO_PROVISIONER, primeName } from "./api/names.ts";
 import { controllerOf } from "./api/ownership.ts";
+import { mountedClaims } from "./api/pods.ts";
 import type { ClusterCache } from "./cache.ts";
 import { fillPath } from "./plan/claim-to-fill.ts";
 import { nameMeantFor } from "./plan/handover/promise.ts";
@@ -96,7 +97,7 @@ function ofClaim(claim: Claim, cache: ClusterCache): readonly string[] {
 function ofPod(pod: Pod, cache: ClusterCache): readonly string[] {
   const { namespace } = pod.metadata;
   const owner = controllerOf(pod);
-  const mounted = (pod.spec.volumes ?? []).flatMap((one) => one.persistentVolumeClaim?.claimName ?? []);
+  const mounted = mountedClaims(pod);
   const names = owner?.kind === "PersistentVolumeClaim" ? [owner.name, ...mounted] : mounted;
   return names.flatMap((name) => ofClaimName(namespace, name, cache));
 }

@@ -4,18 +4,20 @@
  * bound. So a test sees what the controller costs, and nothing else.
  */
 import { ApiClient } from "../../controller/api-client.ts";
-
 import type { CachedKind } from "../../controller/api/kinds.ts";
 import type { Claim, KubeObject, Pod } from "../../controller/api/kube.ts";
+import { ANNOTATIONS } from "../../controller/api/names.ts";
+import { mountedClaims } from "../../controller/api/pods.ts";
 import { ClusterCache } from "../../controller/cache.ts";
 import { connect } from "../../controller/cluster.ts";
 import { keyOf } from "../../controller/plan/action.ts";
 import { reflect } from "../../controller/reflector.ts";
+import { provisionedVolume } from "../support/provisioned-volume.ts";
+import { silentLog } from "../support/silent-log.ts";
 import { startProgram } from "./processes.ts";
 import type { StartedProcess } from "./processes.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { clusterProgram } from "./programs.ts";
-import { silentLog } from "../support/silent-log.ts";
 
 export interface StubNodes {
   /** Calls that failed. */
@@ -23,7 +25,6 @@ export interface StubNodes {
   stop(): Promise<void>;
 }
 
-const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 /** Written by kube-controller-manager when somebody else is to make a volume. */
 const PROVISIONER = "volume.kubernetes.io/storage-provisioner";
 const MESSAGE = JSON.stringify({ preallocationApplied: false, message: "Import Complete" });
@@ -82,21 +83,12 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
   }
 
   async function provision(claim: Claim): Promise<void> {
-    const { namespace, name, uid = "" } = claim.metadata;
-    const { storageClassName, accessModes, volumeMode, resources } = claim.spec;
+    const { metadata, spec, ...volume } = provisionedVolume(claim);
+    const annotations = { "pv.kubernetes.io/provisioned-by": "stub" };
     await client.create({
-      apiVersion: "v1",
-      kind: "PersistentVolume",
-      metadata: { name: `pvc-${uid}`, annotations: { "pv.kubernetes.io/provisioned-by": "stub" } },
-      spec: {
-        capacity: resources?.requests,
-        accessModes,
-        storageClassName,
-        volumeMode,
-        persistentVolumeReclaimPolicy: "Delete",
-        claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid },
-        hostPath: { path: "/nowhere" },
-      },
+      ...volume,
+      metadata: { ...metadata, annotations },
+      spec: { ...spec, hostPath: { path: "/nowhere" } },
     } as KubeObject);
   }
 
@@ -127,14 +119,13 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
 }
 
 function claimsOf(pod: Pod, cache: ClusterCache): Claim[] {
-  const names = (pod.spec.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
-  return names.flatMap((name) => cache.claims.get(pod.metadata.namespace, name) ?? []);
+  return mountedClaims(pod).flatMap((name) => cache.claims.get(pod.metadata.namespace, name) ?? []);
 }
 
 /** A first consumer counts as one that the scheduler has placed. */
 function isReadyForVolume(claim: Claim, cache: ClusterCache): boolean {
   const { annotations = {}, namespace, name } = claim.metadata;
   if (claim.status?.phase !== "Pending" || claim.spec.dataSourceRef !== undefined) return false;
-  if (annotations[PROVISIONER] !== undefined || annotations[SELECTED_NODE] !== undefined) return true;
+  if (annotations[PROVISIONER] !== undefined || annotations[ANNOTATIONS.selectedNode] !== undefined) return true;
   return cache.pods.by("claim", `${namespace}/${name}`).length > 0;
 }

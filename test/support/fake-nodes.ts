@@ -5,8 +5,10 @@
  *
  * It also keeps the books of what must never be lost: which volumes hold a disk, and which of these were destroyed.
  */
-import type { KubeObject, OwnerReference } from "../../controller/api/kube.ts";
+import type { Claim, OwnerReference, Pod } from "../../controller/api/kube.ts";
+import { mountedClaims } from "../../controller/api/pods.ts";
 import type { FakeApiServer, Stored } from "./fake-api-server.ts";
+import { provisionedVolume } from "./provisioned-volume.ts";
 
 export interface FakeNodesOptions {
   /** False: its containers wait for something that they mount. */
@@ -91,7 +93,8 @@ export class FakeNodes {
       const { claimRef } = one["spec"] as Spec;
       return claimRef?.uid === uid && claimRef?.name === name && claimRef?.namespace === namespace;
     });
-    const volume = reserved ?? (this.#mayProvision(claim) ? this.#provision(claim) : undefined);
+    const volume =
+      reserved ?? (this.#mayProvision(claim) ? this.#server.create(provisionedVolume(claim as Claim)) : undefined);
     if (volume === undefined) return;
     this.#server.update(volume, { status: { phase: "Bound" } });
     const capacity = (volume["spec"] as Spec).capacity;
@@ -105,31 +108,13 @@ export class FakeNodes {
     if (storageClass === undefined) return false;
     if (storageClass["volumeBindingMode"] !== "WaitForFirstConsumer") return true;
     if (claim.metadata.annotations?.["volume.kubernetes.io/selected-node"] !== undefined) return true;
-    return this.#server.all("Pod").some((pod) => claimNames(pod).includes(claim.metadata.name));
-  }
-
-  #provision(claim: Stored): Stored {
-    const { namespace, name, uid = "" } = claim.metadata;
-    const { storageClassName, accessModes, volumeMode, resources } = claim["spec"] as Spec;
-    return this.#server.create({
-      apiVersion: "v1",
-      kind: "PersistentVolume",
-      metadata: { name: `pvc-${uid}` },
-      spec: {
-        capacity: resources?.requests,
-        accessModes,
-        storageClassName,
-        volumeMode,
-        persistentVolumeReclaimPolicy: "Delete",
-        claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name, uid },
-      },
-    } as KubeObject);
+    return this.#server.all("Pod").some((pod) => mountedClaims(pod as Pod).includes(claim.metadata.name));
   }
 
   /** Pending, Running, ended: a step for each change that somebody makes. */
   #runPod(pod: Stored): void {
     const { phase, containerStatuses } = pod["status"];
-    const claims = claimNames(pod).map((name) =>
+    const claims = mountedClaims(pod as Pod).map((name) =>
       this.#server.find("PersistentVolumeClaim", name, pod.metadata.namespace),
     );
     const restartCount: number = containerStatuses?.[0]?.restartCount ?? 0;
@@ -157,16 +142,8 @@ export class FakeNodes {
 interface Spec {
   readonly volumeName?: string;
   readonly storageClassName?: string;
-  readonly accessModes?: readonly string[];
-  readonly volumeMode?: string;
   readonly capacity?: object;
-  readonly resources?: { readonly requests?: object };
   readonly dataSourceRef?: object;
   readonly persistentVolumeReclaimPolicy?: string;
   readonly claimRef?: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
-}
-
-function claimNames(pod: Stored): string[] {
-  const volumes = pod["spec"].volumes as readonly { readonly persistentVolumeClaim?: { readonly claimName: string } }[];
-  return (volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
 }
