@@ -5,13 +5,13 @@ import { ClusterCache } from "../../controller/cache.ts";
 import type { Connection } from "../../controller/cluster.ts";
 import { execute } from "../../controller/executor.ts";
 import type { Execution } from "../../controller/executor.ts";
-import { openLog } from "../../controller/log.ts";
 import { keyOf } from "../../controller/plan/action.ts";
 import type { Action } from "../../controller/plan/action.ts";
 import type { Rejection } from "../../controller/plan/observed.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
 import type { Stored } from "../support/fake-api-server.ts";
 import { NAMESPACE } from "../support/observed-import.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 const REFUSAL = { status: 403, reason: "Forbidden", message: "exceeded quota" };
 
@@ -40,7 +40,7 @@ describe("execute", () => {
     actions: readonly Action[],
     refused?: Rejection,
   ): Promise<Execution & { readonly made: string[] }> => {
-    const log = openLog({ verbosity: 0, write: () => undefined, now: () => new Date() });
+    const log = silentLog();
     const from = server.calls.length;
     const options = { client: new ApiClient(connection), cache, log, now: () => new Date(0), identity: "replica" };
     const execution = await execute(actions, options, refused);

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Listed } from "../../controller/api-client.ts";
 import type { Claim } from "../../controller/api/kube.ts";
-import { openLog } from "../../controller/log.ts";
 import { PendingEvents } from "../../controller/pending-events.ts";
 import { claim } from "../support/observed-import.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 const START = Date.parse("2026-09-01T12:00:00Z");
 
@@ -72,7 +72,7 @@ function setUp() {
     ];
     return { items: items as Listed["items"], resourceVersion: "1" };
   };
-  const log = openLog({ verbosity: 0, write: () => undefined, now: () => new Date() });
+  const log = silentLog();
   const pending = new PendingEvents({ client: { list }, log, now: () => now });
   return { pending, asked, at: (ms: number): void => void (now = START + ms) };
 }

@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError } from "../../controller/api-error.ts";
 import type { KubeObject } from "../../controller/api/kube.ts";
-import { openLog } from "../../controller/log.ts";
 import { ProxyCertificates } from "../../controller/proxy-certificates.ts";
 import { isWrite, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import { cdiConfig, CSI_CLASS } from "../support/observed-import.ts";
 import { startController } from "../support/run-controller.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 const configNaming = (trustedCAProxy: string) => cdiConfig({}, { importProxy: { trustedCAProxy } });
 const NOT_FOUND = new ApiError(404, "NotFound", "not found");
@@ -111,7 +111,7 @@ function prepare(answer: (name: string) => object) {
     if (given instanceof Error) throw given;
     return given as KubeObject;
   };
-  const log = openLog({ verbosity: 0, write: () => undefined, now: () => new Date(0) });
+  const log = silentLog();
   const certificates = new ProxyCertificates({ client: { get }, log, now: () => time, namespace: "decant" });
   return { certificates, asked, pass: (ms: number) => (time += ms) };
 }

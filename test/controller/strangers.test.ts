@@ -9,12 +9,12 @@ import type { Pod } from "../../controller/api/kube.ts";
 import { ClusterCache } from "../../controller/cache.ts";
 import { execute } from "../../controller/executor.ts";
 import type { Execution } from "../../controller/executor.ts";
-import { openLog } from "../../controller/log.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
 import type { Stored } from "../support/fake-api-server.ts";
 import { storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import { claim, LOCAL_CLASS, NAME, NAMESPACE, pod } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
+import { silentLog } from "../support/silent-log.ts";
 
 const WORKER = `importer-${NAME}`;
 const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
@@ -76,7 +76,7 @@ async function createPod(object: Pod, prepare: (server: FakeApiServer) => void):
   const options = {
     client: new ApiClient(connection),
     cache: new ClusterCache(),
-    log: openLog({ verbosity: 0, write: () => undefined, now: () => new Date() }),
+    log: silentLog(),
     now: () => new Date(),
     identity: "replica",
   };
