@@ -98,7 +98,8 @@ function keepSource(draft: ImportDraft, dataVolume: DataVolume, target: Claim): 
   const isDone =
     annotationsOf(target)[ANNOTATIONS.podPhase] === "Succeeded" && dataVolume.status?.phase === "Succeeded";
   if (isDone || !requiresWork(target, dataVolume, cluster)) {
-    if (found !== undefined && isControlledBy(found, dataVolume) && isUnmarked(found)) draft.delete(found);
+    const isOurs = found !== undefined && isControlledBy(found, dataVolume);
+    if (isOurs && found.metadata.deletionTimestamp === undefined) draft.delete(found);
     return;
   }
   const { source } = dataVolume.spec;
@@ -116,8 +117,4 @@ function keepSource(draft: ImportDraft, dataVolume: DataVolume, target: Claim): 
       },
     });
   }
-}
-
-function isUnmarked({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {
-  return metadata.deletionTimestamp === undefined;
 }

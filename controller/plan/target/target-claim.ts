@@ -63,6 +63,10 @@ const STATE: ReadonlySet<string> = new Set<string>([
   ANNOTATIONS.terminal,
 ]);
 
+export function usesPopulator(filling: Filling): boolean {
+  return filling.by === "populator" || (filling.by === "others" && filling.usePopulator);
+}
+
 export function targetClaim(dataVolume: DataVolume, spec: ClaimSpec, filling: Filling, facts: ClusterFacts): Claim {
   const { name, namespace } = dataVolume.metadata;
   const owner = controllerReference(dataVolume);
@@ -98,11 +102,10 @@ function annotationsFor(dataVolume: DataVolume, uid: string, filling: Filling, f
   const ofUser = Object.entries(annotationsOf(dataVolume)).filter(([name]) => !STATE.has(name));
   // Copied when it has become true.
   const { [ANNOTATIONS.populatedFor]: _, ...copied } = Object.fromEntries(ofUser);
-  const usePopulator = filling.by === "populator" || (filling.by === "others" && filling.usePopulator);
   return {
     ...copied,
     ...fillingAnnotations(dataVolume, filling, facts),
-    [ANNOTATIONS.usePopulator]: String(usePopulator),
+    [ANNOTATIONS.usePopulator]: String(usesPopulator(filling)),
     [ANNOTATIONS.podRestarts]: "0",
     [ANNOTATIONS.contentType]: contentTypeOf(dataVolume),
     [ANNOTATIONS.preallocationRequested]: String(preallocationFor(facts, dataVolume.spec.preallocation)),

@@ -16,7 +16,7 @@ import { importSourceOf } from "./import-source.ts";
 import { choosePopulator, describeClass } from "./populator-choice.ts";
 import { renderClaim } from "./render-claim.ts";
 import { reservedVolumes } from "./static-volumes.ts";
-import { targetClaim } from "./target-claim.ts";
+import { targetClaim, usesPopulator } from "./target-claim.ts";
 import type { Filling } from "./target-claim.ts";
 
 /** The gate and the overhead are decided with the claim, for good; CDIConfig is made when the controller starts. */
@@ -53,9 +53,8 @@ export function planTarget(draft: ImportDraft): void {
   }
   const filling = chooseFilling(draft, dataVolume, spec);
   if (filling === undefined) return;
-  const usePopulator = filling.by === "populator" || (filling.by === "others" && filling.usePopulator);
   draft.annotate(dataVolume, {
-    [ANNOTATIONS.usePopulator]: annotationsOf(dataVolume)[ANNOTATIONS.usePopulator] ?? String(usePopulator),
+    [ANNOTATIONS.usePopulator]: annotationsOf(dataVolume)[ANNOTATIONS.usePopulator] ?? String(usesPopulator(filling)),
   });
   const { source } = dataVolume.spec;
   if (filling.by === "populator" && source !== undefined && draft.now.source === undefined) {
