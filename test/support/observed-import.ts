@@ -3,17 +3,9 @@
  * what the test is about. The UID of an object is `<name>-uid` unless the test says another.
  */
 import type { CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "../../controller/api/cdi.ts";
-import type {
-  Claim,
-  CsiDriver,
-  KubeObject,
-  ObjectMeta,
-  OwnerReference,
-  Pod,
-  StorageClass,
-  Volume,
-} from "../../controller/api/kube.ts";
+import type { Claim, CsiDriver, KubeObject, ObjectMeta, Pod, StorageClass, Volume } from "../../controller/api/kube.ts";
 import { API_VERSION, GROUP, importSourceName, primeName, VOLUME_IMPORT_SOURCE } from "../../controller/api/names.ts";
+import { controllerReference } from "../../controller/api/ownership.ts";
 import type { Action } from "../../controller/plan/action.ts";
 import type { ClusterFacts, ControllerSettings, ObservedImport } from "../../controller/plan/observed.ts";
 
@@ -252,19 +244,6 @@ function clusterMetadata(described: Described, usual: Usual): ObjectMeta {
 }
 
 function metadata({ name, uid, annotations, labels, owner, metadata: more }: Described, usual: Usual): ObjectMeta {
-  const owners: readonly OwnerReference[] =
-    owner === undefined
-      ? []
-      : [
-          {
-            apiVersion: owner.apiVersion,
-            kind: owner.kind,
-            name: owner.metadata.name,
-            uid: owner.metadata.uid ?? "",
-            controller: true,
-            blockOwnerDeletion: true,
-          },
-        ];
   return {
     name: name ?? usual.name,
     namespace: NAMESPACE,
@@ -273,7 +252,7 @@ function metadata({ name, uid, annotations, labels, owner, metadata: more }: Des
     creationTimestamp: "2026-09-01T11:00:00Z",
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
-    ...(owners.length === 0 ? {} : { ownerReferences: owners }),
+    ...(owner === undefined ? {} : { ownerReferences: [controllerReference(owner)] }),
     ...more,
   };
 }
