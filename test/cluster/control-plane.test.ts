@@ -2,10 +2,10 @@
  * The API server alone, which other tests ask about CRDs and rights.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
+import { askKubectl } from "./api-server.ts";
 import { requireControlPlane, startControlPlane, withControlPlane } from "./control-plane.ts";
 import { isRunning } from "./processes.ts";
 
@@ -13,10 +13,8 @@ const skip = await requireControlPlane();
 
 describe("control plane", { skip }, () => {
   it("is a Kubernetes of the version that is asked for, with CEL rules in CRDs", async () => {
-    await withControlPlane(async ({ kubectl, kubeconfig }) => {
-      const run = (args: readonly string[], input = ""): string => {
-        return execFileSync(kubectl, ["--kubeconfig", kubeconfig, ...args], { input, encoding: "utf8", stdio: "pipe" });
-      };
+    await withControlPlane(async (controlPlane) => {
+      const run = (args: readonly string[], input = ""): string => askKubectl(controlPlane, args, input);
       assert.match(run(["version"]), /^Server Version: v1\.34\.4$/m);
       run(["apply", "-f", "-"], JSON.stringify(definition()));
       run(["wait", "--for", "condition=Established", "crd/pours.test.decant", "--timeout=10s"]);

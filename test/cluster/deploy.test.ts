@@ -3,16 +3,16 @@
  * and the examples.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { CACHED_KINDS } from "../../controller/api/kinds.ts";
 import { allCrds } from "../../controller/crds/all-crds.ts";
 import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { ApiError, openApi } from "./api.ts";
 import type { Api } from "./api.ts";
-import { requireControlPlane, startControlPlane } from "./control-plane.ts";
+import { askKubectl, provideApiServer } from "./api-server.ts";
+import { requireControlPlane } from "./control-plane.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { createCrds } from "./crds/good-objects.ts";
 
@@ -75,17 +75,12 @@ interface PodSpec {
 describe("deploy/", { skip }, () => {
   let controlPlane: ControlPlane;
   let api: Api;
-  before(async () => {
-    controlPlane = await startControlPlane();
-    api = openApi(controlPlane.kubeconfig);
+  provideApiServer(async (server) => {
+    ({ controlPlane, api } = server);
     kubectl("apply", "-k", DEPLOY);
     // The controller manager, which is not there, makes one in each namespace.
     const account = { metadata: { name: "default" } };
     await api.request("POST", "/api/v1/namespaces/default/serviceaccounts", account);
-  });
-  after(async () => {
-    api?.close();
-    await controlPlane?.stop();
   });
 
   it("two replicas run as restricted pods, and workers from the same image", async () => {
@@ -214,8 +209,7 @@ describe("deploy/", { skip }, () => {
   }
 
   function kubectl(...args: readonly string[]): string {
-    const options = ["--kubeconfig", controlPlane.kubeconfig, ...args];
-    return execFileSync(controlPlane.kubectl, options, { encoding: "utf8", stdio: "pipe" }).trim();
+    return askKubectl(controlPlane, args);
   }
 });
 

@@ -3,15 +3,14 @@
  * versions of CDI; and what the controller does to CRDs that are older, newer or somebody else's.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { after, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { allCrds } from "../../../controller/crds/all-crds.ts";
 import { OWNER_LABEL, SCHEMA_ANNOTATION } from "../../../controller/crds/definition.ts";
 import { ensureCrds } from "../../../controller/ensure-crds.ts";
 import type { ObservedCrd } from "../../../controller/ensure-crds.ts";
-import { openApi } from "../api.ts";
 import type { Api } from "../api.ts";
-import { requireControlPlane, startControlPlane } from "../control-plane.ts";
+import { askKubectl, provideApiServer } from "../api-server.ts";
+import { requireControlPlane } from "../control-plane.ts";
 import type { ControlPlane } from "../control-plane.ts";
 import { changed, createCrds, folderOf, goodObject } from "./good-objects.ts";
 import type { Sample } from "./good-objects.ts";
@@ -25,14 +24,9 @@ const NEVER = "1-000000000000";
 describe("clients of the CRDs", { skip }, () => {
   let controlPlane: ControlPlane;
   let api: Api;
-  before(async () => {
-    controlPlane = await startControlPlane();
-    api = openApi(controlPlane.kubeconfig);
+  provideApiServer(async (server) => {
+    ({ controlPlane, api } = server);
     await createCrds(api);
-  });
-  after(async () => {
-    api?.close();
-    await controlPlane?.stop();
   });
 
   it("kubectl shows phase, progress, restarts and age of a DataVolume, by its short names and among all", async () => {
@@ -154,8 +148,7 @@ describe("clients of the CRDs", { skip }, () => {
 
   /** @returns lines */
   function kubectl(...args: readonly string[]): string[] {
-    const options = ["--kubeconfig", controlPlane.kubeconfig, ...args];
-    return execFileSync(controlPlane.kubectl, options, { encoding: "utf8", stdio: "pipe" }).trim().split("\n");
+    return askKubectl(controlPlane, args).split("\n");
   }
 });
 

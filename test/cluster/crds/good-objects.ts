@@ -1,7 +1,9 @@
 /**
  * One good object of each kind, and the API server that takes them.
  */
+import assert from "node:assert/strict";
 import { allCrds } from "../../../controller/crds/all-crds.ts";
+import { ApiError } from "../api.ts";
 import type { Api } from "../api.ts";
 
 export interface Sample {
@@ -15,6 +17,15 @@ export interface Sample {
 const source = { http: { url: "https://images.example.org/fedora.qcow2", secretRef: "images" } };
 const storage = { resources: { requests: { storage: "1Gi" } } };
 const registry = { url: "docker://registry.example.org/fedora:41" };
+
+/** A good member of a source. */
+export const VDDK = {
+  url: "https://vc.example.org",
+  secretRef: "vc",
+  uuid: "1",
+  backingFile: "[a] b.vmdk",
+  thumbprint: "AA:BB",
+};
 
 const SPECS: Readonly<Record<string, object>> = {
   DataVolume: { source, storage },
@@ -77,6 +88,18 @@ export async function createCrds(api: Api, by = api): Promise<void> {
     const folder = folderOf(spec.names.kind);
     await api.until(folder, (list) => list !== undefined);
   }
+}
+
+/** Asserts that the API server finds what a patch made of an object invalid, and says so in these words. */
+export async function isInvalid(answer: Promise<unknown>, patch: object, says: string): Promise<void> {
+  const shown = JSON.stringify(patch);
+  const isRefusal = (error: unknown): boolean => {
+    assert.ok(error instanceof ApiError, String(error));
+    assert.equal(error.status, 422, error.message);
+    assert.ok(error.message.includes(says), `${shown} is refused with ${error.message}`);
+    return true;
+  };
+  await assert.rejects(answer, isRefusal, `${shown} is taken`);
 }
 
 interface Served {

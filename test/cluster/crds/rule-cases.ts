@@ -1,6 +1,7 @@
 /**
  * For every rule in the CRDs, what it lets pass and what it refuses. Each case is a merge patch on an object that is good.
  */
+import { VDDK } from "./good-objects.ts";
 
 export interface RuleCase {
   readonly kind: string;
@@ -25,13 +26,6 @@ const SHORT_NAME = "n".repeat(63);
 const CLONE = { pvc: { namespace: "golden", name: "fedora" } };
 const SNAPSHOT_REFERENCE = { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "yesterday" };
 const IMAGEIO = { url: "https://engine.example.org/", diskId: "1", secretRef: "engine", certConfigMap: "engine" };
-const VDDK = {
-  url: "https://vc.example.org",
-  secretRef: "vc",
-  uuid: "1",
-  backingFile: "[a] b.vmdk",
-  thumbprint: "AA:BB",
-};
 const REGISTRY = { registry: { url: "docker://registry.example.org:5000/fedora:41" } };
 const CHECKPOINTS = [{ previous: "", current: "one" }];
 
