@@ -223,6 +223,12 @@ export function cdiConfig(spec: CdiConfig["spec"] = {}, status: CdiConfig["statu
   return { apiVersion: API_VERSION, kind: "CDIConfig", metadata: { name: "config", uid: "config-uid" }, spec, status };
 }
 
+/** As a plan makes it, before the API server has given it a UID. */
+export function unborn<T extends KubeObject>(object: T): T {
+  const { uid: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 /** The kinds of action in order, each with its object: `create PersistentVolumeClaim prime-…`, `event Bound`. */
 export function outline(actions: readonly Action[]): string[] {
   return actions.map((action) => {

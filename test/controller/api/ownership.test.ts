@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { controllerOf, controllerReference, isControlledBy } from "../../../controller/api/ownership.ts";
-import { claim, dataVolume } from "../../support/observed-import.ts";
+import { claim, dataVolume, unborn } from "../../support/observed-import.ts";
 
 describe("ownership", () => {
   it("a reference names the owner, its UID and that it is the controller", () => {
@@ -19,10 +19,8 @@ describe("ownership", () => {
   });
 
   it("what has no UID owns nothing", () => {
-    const { uid: _, ...metadata } = dataVolume().metadata;
-    const unborn = { ...dataVolume(), metadata };
-    assert.throws(() => controllerReference(unborn), /does not exist yet/);
-    assert.equal(isControlledBy(claim({ owner: dataVolume() }), unborn), false);
+    assert.throws(() => controllerReference(unborn(dataVolume())), /does not exist yet/);
+    assert.equal(isControlledBy(claim({ owner: dataVolume() }), unborn(dataVolume())), false);
   });
 
   it("the UID decides, not the name", () => {

@@ -3,7 +3,16 @@ import { describe, it } from "node:test";
 
 import { applyPatch, ImportDraft, onlyChanges } from "../../../controller/plan/draft.ts";
 import type { MergePatch } from "../../../controller/plan/action.ts";
-import { claim, observed, outline, pod, populatedClaim, primeOf, volumeOf } from "../../support/observed-import.ts";
+import {
+  claim,
+  observed,
+  outline,
+  pod,
+  populatedClaim,
+  primeOf,
+  unborn,
+  volumeOf,
+} from "../../support/observed-import.ts";
 
 const target = populatedClaim({ annotations: { kept: "1", gone: "2" }, labels: { app: "a" } });
 const prime = primeOf(target);
@@ -110,8 +119,7 @@ describe("ImportDraft", () => {
 
   it("refuses to change or delete what does not exist yet", () => {
     const draft = draftOf();
-    const { uid: _, ...metadata } = claim({ name: "new" }).metadata;
-    const created = { ...claim(), metadata };
+    const created = unborn(claim({ name: "new" }));
     assert.throws(() => draft.annotate(created, { any: "1" }), /does not exist yet/);
     assert.throws(() => draft.delete(created), /does not exist yet/);
   });

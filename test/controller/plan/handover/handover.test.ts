@@ -14,6 +14,7 @@ import {
   outline,
   populatedClaim,
   primeOf,
+  unborn,
   volumeOf,
 } from "../../../support/observed-import.ts";
 
@@ -129,11 +130,10 @@ describe("planHandover, step by step", () => {
 describe("planHandover, while it is too early", () => {
   const running = primeOf(target, { annotations: { [ANNOTATIONS.podPhase]: "Running" }, status: { phase: "Bound" } });
   const unfinished = { ...DONE, [ANNOTATIONS.checkpointCurrent]: "one" };
-  const { uid: _, ...unborn } = prime.metadata;
   const later = { deletionTimestamp: "2026-09-01T12:00:00Z" };
   const rows: readonly [string, Parts][] = [
     ["there is no prime", { prime: undefined }],
-    ["the prime was made in this pass", { prime: { ...prime, metadata: unborn } }],
+    ["the prime was made in this pass", { prime: unborn(prime) }],
     ["the prime is somebody else's", { prime: claim({ name: "prime-target-uid", annotations: DONE }) }],
     ["the volume is not known", { volume: undefined }],
     ["the target is being deleted", { target: { ...target, metadata: { ...target.metadata, ...later } } }],

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
 import { applyPatch } from "../../../../controller/plan/draft.ts";
 import { endPromise, isMeantFor, makePromise, promisedVolume } from "../../../../controller/plan/handover/promise.ts";
-import { populatedClaim, primeOf, volumeOf } from "../../../support/observed-import.ts";
+import { populatedClaim, primeOf, unborn, volumeOf } from "../../../support/observed-import.ts";
 
 const target = populatedClaim();
 const prime = primeOf(target);
@@ -46,7 +46,6 @@ describe("a promise", () => {
     assert.ok(!isMeantFor(promised, next.metadata));
     assert.ok(!isMeantFor(volume, target.metadata));
     assert.equal(promisedVolume(target.metadata, [volume, promised]), promised);
-    const { uid: _, ...unborn } = target.metadata;
-    assert.equal(promisedVolume(unborn, [promised]), undefined);
+    assert.equal(promisedVolume(unborn(target).metadata, [promised]), undefined);
   });
 });

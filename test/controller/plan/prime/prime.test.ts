@@ -15,6 +15,7 @@ import {
   outline,
   populatedClaim,
   primeOf,
+  unborn,
   volumeOf,
   WAITING_CSI_CLASS,
 } from "../../../support/observed-import.ts";
@@ -81,7 +82,7 @@ describe("planPrime", () => {
   const ownDataSource = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "any" };
   const idle: readonly [string, Parts][] = [
     ["there is no target", { target: undefined }],
-    ["the target was made in this pass", { target: withoutUid(target) }],
+    ["the target was made in this pass", { target: unborn(target) }],
     [
       "the target is being deleted",
       { target: populatedClaim({ metadata: { deletionTimestamp: "2026-09-01T12:00:00Z" } }) },
@@ -230,8 +231,3 @@ describe("planPrime, where it cannot", () => {
     });
   }
 });
-
-function withoutUid(made: Claim): Claim {
-  const { uid: _, ...metadata } = made.metadata;
-  return { ...made, metadata };
-}

@@ -4,12 +4,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ANNOTATIONS, GATE_CLAIM_ADOPTION } from "../../../../controller/api/names.ts";
-import { cdiConfig, claim, dataVolume, pod, primeOf } from "../../../support/observed-import.ts";
+import { cdiConfig, claim, dataVolume, pod, primeOf, unborn } from "../../../support/observed-import.ts";
 import { ownClaim, ownPopulatedClaim, viewOf } from "../../../support/status-pass.ts";
 import type { Seen } from "../../../support/status-pass.ts";
 
 const BOUND = { phase: "Bound" } as const;
-const { uid: _, ...unborn } = pod().metadata;
 const named = { [ANNOTATIONS.importPodName]: "importer-fedora" };
 
 describe("viewImport", () => {
@@ -27,20 +26,12 @@ describe("viewImport", () => {
     ["legacy: bound", { target: ownClaim({ status: BOUND }) }, false],
     ["legacy: a pod, not bound", { target: ownClaim(), worker: pod() }, false],
     ["legacy: a pod", { target: ownClaim({ status: BOUND }), worker: pod() }, true],
-    [
-      "legacy: a pod of this pass",
-      { target: ownClaim({ status: BOUND }), worker: { ...pod(), metadata: unborn } },
-      true,
-    ],
+    ["legacy: a pod of this pass", { target: ownClaim({ status: BOUND }), worker: unborn(pod()) }, true],
     ["legacy: a pod's name", { target: ownClaim({ status: BOUND, annotations: named }) }, true],
     ["populator: no prime", { target: ownPopulatedClaim(), worker: pod() }, false],
     ["populator: a prime", populated({ status: BOUND }), false],
     ["populator: a pod, the prime is not bound", { ...populated({}), worker: pod() }, false],
-    [
-      "populator: a pod of this pass",
-      { ...populated({ status: BOUND }), worker: { ...pod(), metadata: unborn } },
-      false,
-    ],
+    ["populator: a pod of this pass", { ...populated({ status: BOUND }), worker: unborn(pod()) }, false],
     ["populator: a pod's name", populated({ status: BOUND, annotations: named }), false],
     ["populator: a pod", { ...populated({ status: BOUND }), worker: pod() }, true],
     [

@@ -14,6 +14,7 @@ import {
   LOCAL_CLASS,
   pod,
   primeOf,
+  unborn,
   WAITING_CSI_CLASS,
 } from "../../../support/observed-import.ts";
 import { ownClaim, ownPopulatedClaim, viewOf } from "../../../support/status-pass.ts";
@@ -60,7 +61,7 @@ const ROWS: readonly Row[] = [
   ],
 
   ["legacy: the pod has a name", bound({ [importPodName]: "importer-fedora" }), "PVCBound", "ImportScheduled"],
-  ["legacy: the pod was made in this pass", { ...bound(), worker: unborn() }, "Pending", "ImportScheduled"],
+  ["legacy: the pod was made in this pass", { ...bound(), worker: unborn(pod()) }, "Pending", "ImportScheduled"],
   ["legacy: the pod waits", bound({ [podPhase]: "Pending" }), "PVCBound", "ImportScheduled"],
   ["legacy: the pod runs", bound({ [podPhase]: "Running" }), "ImportScheduled", "ImportInProgress"],
   ["legacy: done", bound({ [podPhase]: "Succeeded" }), "ImportInProgress", "Succeeded"],
@@ -239,11 +240,6 @@ describe("phaseOf", () => {
     });
   }
 });
-
-function unborn(): NonNullable<Seen["worker"]> {
-  const { uid: _, ...metadata } = pod().metadata;
-  return { ...pod(), metadata };
-}
 
 /** The target is bound to this volume, the prime has lost its own. */
 function handedOver(spec: { readonly volumeName: string }): Seen {

@@ -11,6 +11,7 @@ import {
   NAMESPACE,
   pod,
   settings,
+  unborn,
   WAITING_CSI_CLASS,
 } from "../../../support/observed-import.ts";
 import { legacyTarget, planWith, populatorPair } from "../../../support/worker-plan.ts";
@@ -61,8 +62,7 @@ describe("when a worker is started", () => {
 
   it("not for a claim that this pass makes", () => {
     const { target, prime } = populatorPair();
-    const { uid: _, ...metadata } = prime.metadata;
-    assert.deepEqual(planWith({ target, prime: { ...prime, metadata } }).actions, []);
+    assert.deepEqual(planWith({ target, prime: unborn(prime) }).actions, []);
   });
 
   for (const [name, annotations] of [
