@@ -81,6 +81,12 @@ export function ensureLabel(draft: ImportDraft, claim: Claim): void {
   if (claim.metadata.labels?.[LABELS.app] === undefined) draft.label(claim, { [LABELS.app]: APP });
 }
 
+/** On the populator path it is told when the target has the volume. */
+export function tellSuccess(draft: ImportDraft, claim: Claim): void {
+  const { target } = draft.now;
+  if (target?.metadata.uid === claim.metadata.uid) tell(draft, claim, "Normal", "ImportSucceeded", "Import Successful");
+}
+
 function reportEnding(draft: ImportDraft, claim: Claim, pod: Pod, ending: Ending): void {
   const seen = seenAnnotations(claim, pod);
   ensureLabel(draft, claim);
@@ -131,9 +137,7 @@ function reportSuccess(draft: ImportDraft, claim: Claim, pod: Pod): void {
   });
   const labels = Object.entries(said?.labels ?? {});
   draft.label(claim, Object.fromEntries(labels.filter(([name]) => claim.metadata.labels?.[name] === undefined)));
-  // On the populator path, when the target has the volume.
-  const { target } = draft.now;
-  if (target?.metadata.uid === claim.metadata.uid) tell(draft, claim, "Normal", "ImportSucceeded", "Import Successful");
+  tellSuccess(draft, claim);
   removeEndedWorker(draft, pod);
 }
 

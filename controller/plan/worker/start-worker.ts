@@ -8,11 +8,11 @@ import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { ClusterFacts, Rejection } from "../observed.ts";
 import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstConsumer } from "../storage-class.ts";
-import { rejectionReason, tell } from "../telling.ts";
+import { rejectionReason } from "../telling.ts";
 import { workerName } from "./object-name.ts";
 import { readPlacement } from "./placement.ts";
 import { proxyCertificatesFor, proxyConfigMap, proxyConfigMapName } from "./proxy-config-map.ts";
-import { completeAnnotations, ensureLabel } from "./report-worker.ts";
+import { completeAnnotations, ensureLabel, tellSuccess } from "./report-worker.ts";
 import { retryAsked } from "./retry.ts";
 import { noteState } from "./running-note.ts";
 import { COMPLETE, stopped } from "./running-state.ts";
@@ -77,8 +77,7 @@ function completeWithoutWorker(draft: ImportDraft, claim: Claim): void {
   ensureLabel(draft, claim);
   const annotations = completeAnnotations(claim, workerName(claim.metadata.name));
   noteState(draft, claim, stopped("Completed", COMPLETE), { annotations });
-  if (draft.now.target?.metadata.uid !== claim.metadata.uid) return;
-  tell(draft, claim, "Normal", "ImportSucceeded", "Import Successful");
+  tellSuccess(draft, claim);
 }
 
 function refuse(draft: ImportDraft, claim: Claim, reason: string, message: string): void {
