@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 import { trim } from "./trim.ts";
 
 export interface ReflectorOptions {
-  readonly client: ApiClient;
+  readonly client: Pick<ApiClient, "list" | "watch">;
   readonly cache: ClusterCache;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -44,12 +44,13 @@ export async function reflect(kind: CachedKind, options: ReflectorOptions): Prom
         if (type === "DELETED") cache.forget(object);
         else if (type !== "BOOKMARK") cache.apply(object);
       }
+      // Each watch ends after some minutes; whoever ends them all at once is not asked without a pause.
+      await sleep(FIRST_PAUSE_MS);
     } catch (error) {
       if (signal.aborted) return;
       // Nothing was missed if only the connection broke: the next watch goes on where this one stopped.
       if (error instanceof ApiError) version = "";
-      if (error instanceof ApiError && error.isExpired) continue;
-      log.warn("cannot watch objects", { kind, error });
+      if (!(error instanceof ApiError && error.isExpired)) log.warn("cannot watch objects", { kind, error });
       await sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
     }
@@ -59,7 +60,7 @@ export async function reflect(kind: CachedKind, options: ReflectorOptions): Prom
 /** A kind that nobody installed has no objects. */
 async function listInto(
   kind: CachedKind,
-  client: ApiClient,
+  client: ReflectorOptions["client"],
   cache: ClusterCache,
   signal: AbortSignal,
 ): Promise<string> {
