@@ -9,6 +9,7 @@ import type { Claim, StringMap } from "../../api/kube.ts";
 import { ANNOTATIONS, primeName, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { preallocationFor } from "../config-values.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
 import type { ClusterFacts } from "../observed.ts";
@@ -43,7 +44,7 @@ export function primeClaim(
     kind: "PersistentVolumeClaim",
     metadata: {
       name: primeName(uid),
-      ...(namespace === undefined ? {} : { namespace }),
+      ...defined({ namespace }),
       labels: passingLabels(cluster.settings),
       annotations: {
         ...podAnnotations(target),
@@ -55,13 +56,7 @@ export function primeClaim(
       },
       ownerReferences: [controllerReference(target)],
     },
-    spec: {
-      ...(accessModes === undefined ? {} : { accessModes }),
-      ...(resources === undefined ? {} : { resources }),
-      ...(storageClassName === undefined ? {} : { storageClassName }),
-      ...(volumeMode === undefined ? {} : { volumeMode }),
-      ...(volumeAttributesClassName === undefined ? {} : { volumeAttributesClassName }),
-    },
+    spec: defined({ accessModes, resources, storageClassName, volumeMode, volumeAttributesClassName }),
   };
 }
 

@@ -5,6 +5,7 @@
 import type { ContentType, DataVolume, StorageSpec } from "../../api/cdi.ts";
 import type { ClaimSpec, StorageClass } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts } from "../observed.ts";
 import { defaultClass, findClass } from "../storage-class.ts";
@@ -29,7 +30,7 @@ export function renderClaim(dataVolume: DataVolume, facts: ClusterFacts): Render
       : propertiesOfClass(storage, contentType, found, facts);
   if ("refused" in properties) return properties;
   const className = found?.metadata.name ?? name;
-  const spec = withoutUndefined({
+  const spec: ClaimSpec = defined({
     ...storage,
     accessModes: properties.accessModes,
     volumeMode: properties.volumeMode,
@@ -67,7 +68,7 @@ function propertiesWithoutClass(dataVolume: DataVolume, storage: StorageSpec, fa
   const volume =
     storageClassName === undefined
       ? undefined
-      : firstAvailableVolume(facts, namespace, name, withoutUndefined({ ...storage, ...asked }));
+      : firstAvailableVolume(facts, namespace, name, defined({ ...storage, ...asked }));
   const modes = asked.accessModes.length > 0 ? asked.accessModes : (volume?.spec.accessModes ?? []);
   if (modes.length > 0) return { accessModes: modes, volumeMode: asked.volumeMode ?? volume?.spec.volumeMode };
   const place =
@@ -79,9 +80,4 @@ function propertiesWithoutClass(dataVolume: DataVolume, storage: StorageSpec, fa
 
 function profileOf(found: StorageClass | undefined, { profiles }: ClusterFacts) {
   return found === undefined ? undefined : profiles.find(({ metadata }) => metadata.name === found.metadata.name);
-}
-
-/** A field that is undefined is not there: what is sent to the API server has no holes. */
-function withoutUndefined(spec: { readonly [Key in keyof ClaimSpec]: ClaimSpec[Key] | undefined }): ClaimSpec {
-  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined)) as ClaimSpec;
 }

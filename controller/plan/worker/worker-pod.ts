@@ -7,6 +7,7 @@ import type { Claim, Container, OwnerReference, Pod, PodVolume, StringMap } from
 import { ANNOTATIONS, LABELS } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { USUAL_RESOURCES } from "../config-values.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts, ControllerSettings } from "../observed.ts";
 import { ownLabels } from "../own-labels.ts";
@@ -81,7 +82,7 @@ export function workerPod({ claim, target, request, placement, cluster }: Worker
     kind: "Pod",
     metadata: {
       name: workerName(claim.metadata.name),
-      ...optional("namespace", claim.metadata.namespace),
+      ...defined({ namespace: claim.metadata.namespace }),
       labels: labelsFor(target, settings),
       annotations: {
         ...podAnnotations(claim),
@@ -101,9 +102,11 @@ export function workerPod({ claim, target, request, placement, cluster }: Worker
         ...(isMounting ? { fsGroup: QEMU_ID } : {}),
       },
       ...placementFields(placement, architecture),
-      ...optional("nodeName", node || undefined),
-      ...optional("priorityClassName", annotations[ANNOTATIONS.podPriorityClass] || undefined),
-      ...optional("serviceAccountName", annotations[ANNOTATIONS.podServiceAccount] || undefined),
+      ...defined({
+        nodeName: node || undefined,
+        priorityClassName: annotations[ANNOTATIONS.podPriorityClass] || undefined,
+        serviceAccountName: annotations[ANNOTATIONS.podServiceAccount] || undefined,
+      }),
       ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
     },
   };
@@ -173,15 +176,7 @@ function ownerReference(claim: Claim, { imageStream }: WorkerRequest): OwnerRefe
 }
 
 function placementFields(placement: Placement, architecture: string | undefined): Partial<Pod["spec"]> {
-  const { nodeSelector, tolerations, affinity } = placement;
-  const selector = architecture === undefined ? nodeSelector : { ...nodeSelector, [ARCHITECTURE_LABEL]: architecture };
-  return {
-    ...optional("nodeSelector", selector),
-    ...optional("tolerations", tolerations),
-    ...optional("affinity", affinity),
-  };
-}
-
-function optional<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]: V });
+  const { nodeSelector: asked, tolerations, affinity } = placement;
+  const nodeSelector = architecture === undefined ? asked : { ...asked, [ARCHITECTURE_LABEL]: architecture };
+  return defined({ nodeSelector, tolerations, affinity });
 }
