@@ -4,18 +4,18 @@
  *
  * The controller is a process of its own, as it is in a pod.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DataVolume } from "../../controller/api/cdi.ts";
+import { ROOT } from "../support/run-decant.ts";
 import { freePort } from "../support/server-process.ts";
+import { withTemporaryFolder } from "../support/temporary-folder.ts";
 import { openApi } from "./api.ts";
 import type { Api } from "./api.ts";
-import { startControlPlane } from "./control-plane.ts";
-import { stopPrograms } from "./processes.ts";
+import { withControlPlane } from "./control-plane.ts";
+import type { ControlPlane } from "./control-plane.ts";
+import { startProgram, stopPrograms, untilReady } from "./processes.ts";
 import { startBinder, startStubNodes } from "./stub-nodes.ts";
 
 export interface ManyImports {
@@ -47,34 +47,44 @@ const CLASSES = [
 ] as const;
 const CREATORS = 8;
 const POLL_MS = 500;
-const ROOT = path.join(import.meta.dirname, "../..");
 /** A server that is stuck does not hold the caller for ever. */
 const PATIENCE_MS = 400_000;
 
 export async function importMany(options: ManyImportsOptions): Promise<ManyImports> {
-  const { count, idleSeconds, program = path.join(ROOT, "cmd/decant.ts") } = options;
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "decant-many-"));
-  const controlPlane = await startControlPlane();
-  const api = openApi(controlPlane.kubeconfig);
+  return await withTemporaryFolder(async (folder) => {
+    return await withControlPlane(async (controlPlane) => await importOn(controlPlane, folder, options));
+  });
+}
+
+async function importOn(
+  controlPlane: ControlPlane,
+  folder: string,
+  { count, idleSeconds, program = path.join(ROOT, "cmd/decant.ts") }: ManyImportsOptions,
+): Promise<ManyImports> {
+  const { kubeconfig } = controlPlane;
+  const api = openApi(kubeconfig);
   const binder = await startBinder(controlPlane, folder);
-  const stub = await startStubNodes(controlPlane.kubeconfig);
+  const stub = await startStubNodes(kubeconfig);
   const port = await freePort();
-  const log = fs.openSync(path.join(folder, "controller.log"), "w");
-  const to = ["--kubeconfig", controlPlane.kubeconfig, "--namespace", "default", "--metrics-port", String(port)];
-  const controller = spawn(process.execPath, [program, "controller", "--worker-image", "worker:test", ...to], {
-    stdio: ["ignore", "ignore", log],
+  const to = ["--kubeconfig", kubeconfig, "--namespace", "default", "--metrics-port", String(port)];
+  const controller = await startProgram("controller", {
+    command: process.execPath,
+    args: [program, "controller", "--worker-image", "worker:test", ...to],
+    folder,
+    outlives: false,
   });
   try {
-    await prepare(api, port);
+    await makeClasses(api);
+    await untilReady(controller, async () => await knowsClasses(port), PATIENCE_MS);
     const before = await countCalls(port);
     const startedAt = performance.now();
     await createAll(api, count);
-    await untilAllSucceeded(port, count);
+    await untilAllSucceeded(port, count, stub.failures);
     const seconds = (performance.now() - startedAt) / 1000;
     // Clean-up after the last one is work, too.
     await untilQuiet(port);
     const after = await countCalls(port);
-    const memory = memoryOf(controller.pid ?? 0);
+    const memory = memoryOf(controller.pid);
     const cpuSeconds = valueOf(await metrics(port), "process_cpu_seconds_total") ?? 0;
     await sleep(idleSeconds * 1000);
     const idle = await countCalls(port);
@@ -88,32 +98,26 @@ export async function importMany(options: ManyImportsOptions): Promise<ManyImpor
       idleWrites: idle.writes - after.writes,
     };
   } finally {
-    controller.kill();
-    await once(controller, "exit");
+    await stopPrograms([controller]);
     await stub.stop();
     api.close();
     await stopPrograms([binder]);
-    await controlPlane.stop();
-    fs.closeSync(log);
-    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function prepare(api: Api, port: number): Promise<void> {
+async function makeClasses(api: Api): Promise<void> {
   await api.request("POST", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
   for (const { name, provisioner } of CLASSES) {
     await api.request("POST", "/apis/storage.k8s.io/v1/storageclasses", { metadata: { name }, provisioner });
   }
   const driver = { metadata: { name: CLASSES[0].provisioner }, spec: { attachRequired: false } };
   await api.request("POST", "/apis/storage.k8s.io/v1/csidrivers", driver);
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const ready = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-    const page = ready?.ok === true ? await metrics(port) : "";
-    if (valueOf(page, `decant_controller_objects{kind="StorageProfile"}`) === CLASSES.length) return;
-    if (Date.now() > deadline) throw new Error("the controller does not become ready");
-    await sleep(POLL_MS);
-  }
+}
+
+/** True if the controller is ready, and has seen the classes. */
+async function knowsClasses(port: number): Promise<boolean> {
+  const { ok } = await fetch(`http://127.0.0.1:${port}/readyz`);
+  return ok && valueOf(await metrics(port), `decant_controller_objects{kind="StorageProfile"}`) === CLASSES.length;
 }
 
 async function createAll(api: Api, count: number): Promise<void> {
@@ -143,13 +147,15 @@ function dataVolumeOf(number: number): DataVolume {
   };
 }
 
-async function untilAllSucceeded(port: number, count: number): Promise<void> {
+async function untilAllSucceeded(port: number, count: number, failures: readonly unknown[]): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const page = await metrics(port);
     const succeeded = sumOf(page, /^decant_controller_imports\{phase="Succeeded"/);
     if (succeeded === count) return;
-    if (Date.now() > deadline) throw new Error(`${succeeded} of ${count} have Succeeded:\n${page}`);
+    if (Date.now() > deadline) {
+      throw new Error([`${succeeded} of ${count} have Succeeded:`, ...failures, page].join("\n"));
+    }
     await sleep(POLL_MS);
   }
 }

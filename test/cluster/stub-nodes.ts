@@ -3,6 +3,7 @@
  * that could run a pod: volumes are made for claims that are ready for one, and workers end well as soon as their claims are
  * bound. So a test sees what the controller costs, and nothing else.
  */
+import { setTimeout as pause } from "node:timers/promises";
 import { ApiClient } from "../../controller/api-client.ts";
 import type { CachedKind } from "../../controller/api/kinds.ts";
 import type { Claim, KubeObject, Pod } from "../../controller/api/kube.ts";
@@ -14,9 +15,9 @@ import { keyOf } from "../../controller/plan/action.ts";
 import { reflect } from "../../controller/reflector.ts";
 import { provisionedVolume } from "../support/provisioned-volume.ts";
 import { silentLog } from "../support/silent-log.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import { startProgram } from "./processes.ts";
 import type { StartedProcess } from "./processes.ts";
-import type { ControlPlane } from "./control-plane.ts";
 import { clusterProgram } from "./programs.ts";
 
 export interface StubNodes {
@@ -60,13 +61,11 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
   const cache: ClusterCache = new ClusterCache((kind, _, after) => {
     if (kind === "PersistentVolumeClaim" && after !== undefined) {
       const claim = after as Claim;
-      if (isReadyForVolume(claim, cache)) once(`volume of ${claim.metadata.uid}`, async () => await provision(claim));
+      provisionIfReady(claim);
       for (const pod of cache.pods.by("claim", `${claim.metadata.namespace}/${claim.metadata.name}`)) runIfBound(pod);
     } else if (kind === "Pod" && after !== undefined) {
       runIfBound(after as Pod);
-      for (const claim of claimsOf(after as Pod, cache)) {
-        if (isReadyForVolume(claim, cache)) once(`volume of ${claim.metadata.uid}`, async () => await provision(claim));
-      }
+      for (const claim of claimsOf(after as Pod, cache)) provisionIfReady(claim);
     }
   });
 
@@ -74,6 +73,10 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
     if (done.has(what)) return;
     done.add(what);
     act().catch((error: unknown) => failures.push(error));
+  }
+
+  function provisionIfReady(claim: Claim): void {
+    if (isReadyForVolume(claim, cache)) once(`volume of ${claim.metadata.uid}`, async () => await provision(claim));
   }
 
   function runIfBound(pod: Pod): void {
@@ -103,7 +106,7 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
 
   const { signal } = stopping;
   const log = silentLog();
-  const sleep = async (ms: number): Promise<void> => await new Promise((resolve) => setTimeout(resolve, ms).unref());
+  const sleep = async (ms: number): Promise<void> => await pause(ms, undefined, { ref: false });
   const kinds: readonly CachedKind[] = ["StorageClass", "PersistentVolumeClaim", "Pod"];
   const reflectors = kinds.map(async (kind) => {
     await reflect(kind, { client, cache, log, signal, sleep, onSynced: () => undefined });
