@@ -46,6 +46,7 @@ function shown(fields: LogFields = {}): LogFields {
   if (error instanceof ApiError) return { ...rest, status: error.status, reason: error.reason, error: error.message };
   if (!(error instanceof Error)) return { ...rest, error: String(error) };
   // Those of the network and of the operating system have a code; the others are bugs.
-  const isBug = error instanceof TypeError || error instanceof RangeError || error.constructor === Error;
+  const isPlain = error.constructor === Error && !("code" in error);
+  const isBug = error instanceof TypeError || error instanceof RangeError || isPlain;
   return { ...rest, error: `${error.name}: ${error.message}`, ...(isBug ? { stack: error.stack } : {}) };
 }
