@@ -4,10 +4,9 @@
  */
 import type { CachedKind } from "./api/kinds.ts";
 import type { KubeObject, ObjectMeta, Pod } from "./api/kube.ts";
+import { LAST_APPLIED } from "./api/names.ts";
 import { hasEnded, isWorker } from "./api/pods.ts";
-
-/** Written by kubectl apply for itself: a whole second copy of the object. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+import { defined } from "./plan/defined.ts";
 
 /** @returns undefined for an object of which nothing is kept */
 export function trim(kind: CachedKind, object: KubeObject): KubeObject | undefined {
@@ -41,10 +40,6 @@ function trimPod(pod: Pod): Pod | undefined {
       ...defined({ namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences }),
     },
     spec: { containers: [], volumes, ...defined({ nodeName: spec.nodeName }) },
-    status: { ...defined({ phase: pod.status?.phase }) },
+    status: defined({ phase: pod.status?.phase }),
   };
-}
-
-function defined(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -9,6 +9,9 @@ export const API_VERSION = `${GROUP}/v1beta1`;
 /** In a StorageClass: its volumes are made by hand. */
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
+/** Written by kubectl apply for itself: a whole second copy of the object. */
+export const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
 /** CDIConfig is one object of this name. */
 export const CONFIG_NAME = "config";
 export const DEFAULT_OVERHEAD = "0.06";

@@ -10,6 +10,7 @@ import {
   GROUP,
   importSourceName,
   LABELS,
+  LAST_APPLIED,
   MANAGED_BY,
   VOLUME_IMPORT_SOURCE,
 } from "../../api/names.ts";
@@ -31,11 +32,9 @@ export type Filling =
   | { readonly by: "others"; readonly usePopulator: boolean }
   | { readonly by: "volume"; readonly volumes: readonly string[] };
 
-/** Describes another object, and would mislead whoever applies the claim. */
-const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-
 /** What this controller writes about a claim while it is filled. On a DataVolume it would be somebody's copy of an old one. */
 const STATE: ReadonlySet<string> = new Set<string>([
+  // Describes another object, and would mislead whoever applies the claim.
   LAST_APPLIED,
   ANNOTATIONS.createdForDataVolume,
   ANNOTATIONS.volumeList,
