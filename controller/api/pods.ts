@@ -5,7 +5,7 @@ import type { Pod } from "./kube.ts";
 import { LABELS } from "./names.ts";
 
 /** The value of LABELS.workerRole on pods that import. */
-const IMPORTER = "importer";
+export const IMPORTER = "importer";
 
 export function isWorker(pod: Pod): boolean {
   return pod.metadata.labels?.[LABELS.workerRole] === IMPORTER;

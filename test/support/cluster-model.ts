@@ -6,7 +6,8 @@
  * It knows what is on each disk, and what became of disks that are gone: that is what its tests are about.
  */
 import type { Claim, KubeObject, Pod, StorageClass, Volume } from "../../controller/api/kube.ts";
-import { ANNOTATIONS, LABELS } from "../../controller/api/names.ts";
+import { ANNOTATIONS } from "../../controller/api/names.ts";
+import { hasEnded, isWorker, mountedClaims } from "../../controller/api/pods.ts";
 import type { Action, ObjectKey } from "../../controller/plan/action.ts";
 import { applyPatch, onlyChanges } from "../../controller/plan/draft.ts";
 import { CSI_PROVISIONER } from "./observed-import.ts";
@@ -193,12 +194,11 @@ export class ClusterModel {
         this.#objects.delete(keyText(pod));
         return true;
       }
-      const isWorker = pod.metadata.labels?.[LABELS.workerRole] === "importer";
       if (phase === "Pending" && this.#canStart(pod)) {
-        if (isWorker) this.#write(pod, "half");
+        if (isWorker(pod)) this.#write(pod, "half");
         return this.#patch(pod, { status: { phase: "Running", containerStatuses: [container({ running: {} })] } });
       }
-      if (phase === "Running" && isWorker) {
+      if (phase === "Running" && isWorker(pod)) {
         this.#write(pod, "image");
         const status = { phase: "Succeeded", containerStatuses: [container({ terminated: DONE })] };
         return this.#patch(pod, { status });
@@ -242,15 +242,14 @@ export class ClusterModel {
     return false;
   }
 
-  #claimsOf({ spec }: Pod): Claim[] {
-    const names = (spec.volumes ?? []).map(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName);
+  #claimsOf(pod: Pod): Claim[] {
+    const names = mountedClaims(pod);
     return this.#claims().filter(({ metadata }) => names.includes(metadata.name));
   }
 
   #canStart(pod: Pod): boolean {
-    const wanted = (pod.spec.volumes ?? []).filter(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined);
     const claims = this.#claimsOf(pod);
-    return claims.length === wanted.length && claims.every(({ status }) => status?.phase === "Bound");
+    return claims.length === mountedClaims(pod).length && claims.every(({ status }) => status?.phase === "Bound");
   }
 
   #isUsed({ kind, metadata }: KubeObject): boolean {
@@ -265,8 +264,8 @@ export class ClusterModel {
   }
 }
 
-function isOnNode({ spec, status }: Pod): boolean {
-  return spec.nodeName !== undefined && status?.phase !== "Succeeded" && status?.phase !== "Failed";
+function isOnNode(pod: Pod): boolean {
+  return pod.spec.nodeName !== undefined && !hasEnded(pod);
 }
 
 function container(state: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {

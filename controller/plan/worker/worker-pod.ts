@@ -6,6 +6,7 @@ import type { Placement } from "../../api/cdi.ts";
 import type { Claim, Container, OwnerReference, Pod, PodVolume, StringMap } from "../../api/kube.ts";
 import { ANNOTATIONS, LABELS } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
+import { IMPORTER } from "../../api/pods.ts";
 import { USUAL_RESOURCES } from "../config-values.ts";
 import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
@@ -164,7 +165,7 @@ function labelsFor(target: Claim, settings: ControllerSettings): StringMap {
     ...MESH_LABELS,
     ...target.metadata.labels,
     ...ownLabels(settings),
-    [LABELS.workerRole]: WORKER_CONTAINER,
+    [LABELS.workerRole]: IMPORTER,
     [LABELS.scrape]: "true",
   };
 }

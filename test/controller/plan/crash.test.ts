@@ -8,7 +8,8 @@ import { describe, it } from "node:test";
 
 import type { Claim, KubeObject, Pod, Volume } from "../../../controller/api/kube.ts";
 import type { DataVolume } from "../../../controller/api/cdi.ts";
-import { ANNOTATIONS, LABELS } from "../../../controller/api/names.ts";
+import { ANNOTATIONS } from "../../../controller/api/names.ts";
+import { isWorker } from "../../../controller/api/pods.ts";
 import { ClusterCache } from "../../../controller/cache.ts";
 import { clusterFacts, observe } from "../../../controller/observe.ts";
 import type { Action } from "../../../controller/plan/action.ts";
@@ -141,7 +142,8 @@ for (const scenario of SCENARIOS) {
         });
 
         it(`comes to its end where somebody deletes the worker (${how})`, () => {
-          for (const { cluster, at } of disturb("Pod", isWorker)) assertFilled(cluster, `deleted before change ${at}`);
+          for (const { cluster, at } of disturb("Pod", isWorkerPod))
+            assertFilled(cluster, `deleted before change ${at}`);
         });
 
         it(`begins anew, or ends, where somebody deletes the target (${how})`, () => {
@@ -274,7 +276,9 @@ function assertSound(cluster: ClusterModel): void {
   if (target?.spec.dataSourceRef !== undefined && target.status?.phase === "Bound") {
     assert.notEqual(cluster.contentOf(target.spec.volumeName), "half", "the target is bound to half a disk");
   }
-  const written = cluster.all().flatMap((object) => (isWorker(object) ? (object.metadata.ownerReferences ?? []) : []));
+  const written = cluster
+    .all()
+    .flatMap((object) => (isWorkerPod(object) ? (object.metadata.ownerReferences ?? []) : []));
   assert.equal(new Set(written.map(({ uid }) => uid)).size, written.length, "two workers of one claim");
   const uid = target?.metadata.uid ?? "none";
   const lost = cluster.destroyed.filter(({ of, meantFor = "" }) => of === uid || meantFor.endsWith(`/${uid}`));
@@ -290,7 +294,7 @@ function assertFilled(cluster: ClusterModel, when = "undisturbed"): void {
   assert.equal(target?.metadata.annotations?.[ANNOTATIONS.podPhase], "Succeeded", when);
   const made = cluster.find<DataVolume>("DataVolume", NAME);
   if (made !== undefined) assert.equal(made.status?.phase, "Succeeded", when);
-  const left = cluster.all().filter((object) => isPrime(object) || isWorker(object));
+  const left = cluster.all().filter((object) => isPrime(object) || isWorkerPod(object));
   assert.deepEqual(left, [], when);
 }
 
@@ -311,8 +315,8 @@ function isPrime({ kind, metadata }: KubeObject): boolean {
   return kind === "PersistentVolumeClaim" && metadata.name.startsWith("prime-");
 }
 
-function isWorker(object: KubeObject): object is Pod {
-  return object.kind === "Pod" && object.metadata.labels?.[LABELS.workerRole] === "importer";
+function isWorkerPod(object: KubeObject): boolean {
+  return object.kind === "Pod" && isWorker(object as Pod);
 }
 
 /** What is there at the end, without what differs from run to run. */
