@@ -13,33 +13,25 @@ const NEEDED = ["cpu", "cpuset", "memory", "pids"];
 
 /** False if cgroups can be made here, else the reason. */
 export function requireCgroups(): false | string {
-  if (isVersion2()) {
-    const there = fs.readFileSync(path.join(ROOT, "cgroup.controllers"), "utf8").trim().split(" ");
-    const missing = NEEDED.filter((name) => !there.includes(name));
-    return missing.length > 0 && `needs cgroup controllers for ${missing.join(", ")}`;
-  }
-  const missing = NEEDED.filter((name) => !fs.existsSync(path.join(ROOT, name, "cgroup.procs")));
+  const there = isVersion2() ? version2Controllers() : mountedHierarchies();
+  const missing = NEEDED.filter((name) => !there.includes(name));
   return missing.length > 0 && `needs cgroup controllers for ${missing.join(", ")}`;
 }
 
 /** The folders of a cgroup of that name, to be made. */
 export function cgroupFolders(name: string): string[] {
   if (isVersion2()) return [path.join(ROOT, name)];
-  const mounted = HIERARCHIES.filter((hierarchy) => fs.existsSync(path.join(ROOT, hierarchy, "cgroup.procs")));
   // Where one hierarchy has two controllers, the second is a link to it.
-  const folders = mounted.map((hierarchy) => fs.realpathSync(path.join(ROOT, hierarchy)));
+  const folders = mountedHierarchies().map((hierarchy) => fs.realpathSync(path.join(ROOT, hierarchy)));
   return [...new Set(folders)].map((folder) => path.join(folder, name));
 }
 
 export function makeCgroup(folder: string): void {
   fs.mkdirSync(folder, { recursive: true });
   if (isVersion2()) {
-    const controllers = fs
-      .readFileSync(path.join(folder, "..", "cgroup.controllers"), "utf8")
-      .trim()
-      .split(" ");
+    const controllers = version2Controllers().map((name) => `+${name}`);
     try {
-      fs.writeFileSync(path.join(ROOT, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
+      fs.writeFileSync(path.join(ROOT, "cgroup.subtree_control"), controllers.join(" "));
     } catch (cause) {
       throw new Error(`a cluster needs ${ROOT} to be no process's own cgroup, as in most containers it is`, { cause });
     }
@@ -70,6 +62,14 @@ function subgroups(folder: string): string[] {
   if (!fs.existsSync(folder)) return [];
   const below = fs.readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return [...below.flatMap((entry) => subgroups(path.join(folder, entry.name))), folder];
+}
+
+function version2Controllers(): string[] {
+  return fs.readFileSync(path.join(ROOT, "cgroup.controllers"), "utf8").trim().split(" ");
+}
+
+function mountedHierarchies(): string[] {
+  return HIERARCHIES.filter((hierarchy) => fs.existsSync(path.join(ROOT, hierarchy, "cgroup.procs")));
 }
 
 function isVersion2(): boolean {

@@ -50,6 +50,8 @@ const DENIED = [
   "delete persistentvolumes",
   "create pods/exec",
   "create datavolumes cdi.kubevirt.io",
+  "delete datavolumes cdi.kubevirt.io",
+  "patch pods",
   "patch cdis cdi.kubevirt.io",
   "delete customresourcedefinitions apiextensions.k8s.io",
   "list leases coordination.k8s.io",

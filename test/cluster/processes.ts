@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errnoName } from "../../importer/errors.ts";
 
 export interface ProcessFacts {
   readonly name: string;
@@ -111,7 +112,7 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+    if (errnoName(error) !== "ESRCH") throw error;
   }
 }
 

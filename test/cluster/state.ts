@@ -6,6 +6,7 @@
  */
 import fs from "node:fs";
 import path from "node:path";
+import { errnoName } from "../../importer/errors.ts";
 import type { ProcessFacts, StartedProcess } from "./processes.ts";
 
 /** A node of the cluster, by what does not change while it runs. */
@@ -50,7 +51,7 @@ export function readState(): ClusterState | undefined {
   try {
     return JSON.parse(fs.readFileSync(FILE, "utf8")) as ClusterState;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (errnoName(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { baseDisk } from "../../support/base-disk.ts";
 import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
@@ -57,8 +58,7 @@ describe("kubectl", { skip }, () => {
       await use();
       // The last line is on its way.
       const deadline = Date.now() + 10_000;
-      while (!text.includes("Succeeded") && Date.now() < deadline)
-        await new Promise((resolve) => setTimeout(resolve, 50));
+      while (!text.includes("Succeeded") && Date.now() < deadline) await sleep(50);
     } finally {
       child.kill();
       await ended;

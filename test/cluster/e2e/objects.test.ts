@@ -113,31 +113,18 @@ function isWorkerOf(pod: Pod, claim: Claim, ownerUid: string): void {
   assert.equal(annotations[ANNOTATIONS.podCreatedByController], "yes");
   assert.equal(annotations["sidecar.istio.io/inject"], "false");
   assert.equal(annotations["linkerd.io/inject"], "disabled");
-  const { restartPolicy, enableServiceLinks, securityContext, containers } = pod.spec as unknown as PodSpec;
-  assert.deepEqual([restartPolicy, enableServiceLinks, securityContext.fsGroup], ["OnFailure", false, 107]);
+  const { restartPolicy, enableServiceLinks, securityContext, containers } = pod.spec;
+  assert.deepEqual([restartPolicy, enableServiceLinks, securityContext?.["fsGroup"]], ["OnFailure", false, 107]);
   const [container] = containers;
   assert.equal(containers.length, 1);
   assert.deepEqual(container?.args, ["-v=1"]);
   assert.deepEqual(container?.ports, [{ name: "metrics", containerPort: 8443, protocol: "TCP" }]);
-  assert.equal(container?.securityContext.runAsUser, 107);
+  assert.equal(container?.securityContext?.["runAsUser"], 107);
   assert.deepEqual(container?.resources, {
     requests: { cpu: "100m", memory: "60M" },
     limits: { cpu: "750m", memory: "600M" },
   });
-  assert.equal(container?.env.find(({ name }) => name === "OWNER_UID")?.value, ownerUid);
-}
-
-interface PodSpec {
-  readonly restartPolicy: string;
-  readonly enableServiceLinks: boolean;
-  readonly securityContext: { readonly fsGroup: number };
-  readonly containers: readonly {
-    readonly args: readonly string[];
-    readonly ports: readonly object[];
-    readonly resources: object;
-    readonly securityContext: { readonly runAsUser: number };
-    readonly env: readonly { readonly name: string; readonly value?: string }[];
-  }[];
+  assert.equal(container?.env?.find(({ name }) => name === "OWNER_UID")?.value, ownerUid);
 }
 
 function isControlledBy(object: KubeObject, owner: KubeObject): void {
