@@ -175,7 +175,7 @@ async function build(go: string, { script, args, cwd }: Recipe, program: string)
     await run("flock", [`${program}.lock`, "sh", "-ec", command, program, go, folder, unfinished, ...args], {
       env: { CGO_ENABLED: "0" },
       timeoutMs: BUILD_TIMEOUT_MS,
-      ...(cwd === undefined ? {} : { cwd }),
+      cwd,
     });
   });
 }
@@ -192,19 +192,14 @@ async function inTemporaryFolder(use: (temporary: string) => Promise<void>): Pro
 
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   readonly timeoutMs: number;
 }
 
 /** @throws Error with the last line that the command wrote */
-async function run(command: string, args: readonly string[], options: RunOptions): Promise<void> {
-  const env = { ...process.env, ...options.env };
+async function run(command: string, args: readonly string[], { env, cwd, timeoutMs }: RunOptions): Promise<void> {
   try {
-    await promisify(execFile)(command, args, {
-      env,
-      timeout: options.timeoutMs,
-      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    });
+    await promisify(execFile)(command, args, { env: { ...process.env, ...env }, cwd, timeout: timeoutMs });
   } catch (cause) {
     const stderr = cause instanceof Error && "stderr" in cause ? String(cause.stderr).trim() : "";
     const reason = stderr.split("\n").at(-1) ?? "";
