@@ -14,6 +14,7 @@ import { AnswerTooLarge, ask, readText } from "./http-exchange.ts";
 import type { Answer } from "./http-exchange.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { MergePatch, ObjectKey } from "./plan/action.ts";
+import { isMap } from "./plan/draft.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "patch" | "delete";
 
@@ -223,10 +224,6 @@ async function errorOf(answer: Answer): Promise<ApiError> {
 
 function pathOf(address: string): string {
   return address.split("?", 1)[0] ?? "";
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whatever has a name; the rest of an object is looked at by those who read it. */

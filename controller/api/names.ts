@@ -36,7 +36,6 @@ export const ANNOTATIONS = {
   volumeList: storage("persistentVolumeList"),
   allowClaimAdoption: own("allowClaimAdoption"),
   externalPopulation: own("externalPopulation"),
-  deleteAfterCompletion: storage("deleteAfterCompletion"),
 
   populatorKind: storage("populator.kind"),
   populatorProgress: storage("populator.progress"),
@@ -121,7 +120,6 @@ export const LABELS = {
   /** `importer` on a worker pod. */
   workerRole: GROUP,
   scrape: `prometheus.${GROUP}`,
-  applyStorageProfile: own("applyStorageProfile"),
 } as const;
 
 /** What a virtual machine made from the disk should look like; copied to the DataVolume, all or none. */
