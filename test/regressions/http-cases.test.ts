@@ -13,7 +13,7 @@ import { baseDisk } from "../support/base-disk.ts";
 import { makeAuthority } from "../support/certificates.ts";
 import { withServer } from "../support/misbehaving-server.ts";
 import type { Misdeed } from "../support/misbehaving-server.ts";
-import { withNginx } from "../support/nginx.ts";
+import { tlsDirectives, withNginx } from "../support/nginx.ts";
 import { imageOf } from "../support/qemu-images.ts";
 import { runDecant } from "../support/run-decant.ts";
 import type { RunResult } from "../support/run-decant.ts";
@@ -165,10 +165,7 @@ describe("reported cases of HTTP", { skip: requireTools("nginx", "openssl", "qem
         [["IP:127.0.0.1"], undefined],
         [["DNS:images.example"], /the certificate is for DNS:images\.example, not for 127\.0\.0\.1/],
       ] as const) {
-        const { key, cert } = authority.issue(...names);
-        fs.writeFileSync(path.join(folder, "key"), key);
-        fs.writeFileSync(path.join(folder, "cert"), cert);
-        const directives = `ssl_certificate ${folder}/cert; ssl_certificate_key ${folder}/key;`;
+        const directives = tlsDirectives(folder, authority.issue(...names));
         await withNginx(served, { directives, listen: "ssl" }, async ({ port }) => {
           const url = `https://127.0.0.1:${port}/disk.raw`;
           assertFails(await pour(url), 5, "SOURCE_TLS", /was refused: .*Give the certificate of its authority/s);

@@ -47,3 +47,11 @@ export async function withNginx<T>(
     fs.rmSync(state, { recursive: true, force: true });
   }
 }
+
+/** Directives of a server block that listens with `ssl`, for a certificate that is written to `folder`. */
+export function tlsDirectives(folder: string, { key, cert }: { readonly key: string; readonly cert: string }): string {
+  const [keyFile, certFile] = [path.join(folder, "nginx.key"), path.join(folder, "nginx.crt")];
+  fs.writeFileSync(keyFile, key);
+  fs.writeFileSync(certFile, cert);
+  return `ssl_certificate ${certFile}; ssl_certificate_key ${keyFile};`;
+}

@@ -2,12 +2,10 @@
  * A registry of the machine that nodes and pods reach: nodes over plain HTTP, pods over TLS with a certificate that an
  * authority of the test's own vouches for.
  */
-import fs from "node:fs";
-import path from "node:path";
 import type { BuiltImage } from "../../support/build-image.ts";
 import { makeAuthority } from "../../support/certificates.ts";
 import { pushImage, withDockerRegistry } from "../../support/docker-registry.ts";
-import { withNginx } from "../../support/nginx.ts";
+import { tlsDirectives, withNginx } from "../../support/nginx.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import type { Cluster } from "../cluster.ts";
 
@@ -29,16 +27,12 @@ export async function withGuestRegistry(
 ): Promise<void> {
   await withTemporaryFolder(async (folder) => {
     const authority = makeAuthority(folder);
-    const { key, cert } = authority.issue(`DNS:${cluster.hostName}`);
-    const write = (name: string, text: string): string => {
-      fs.writeFileSync(path.join(folder, name), text);
-      return path.join(folder, name);
-    };
+    const certificate = authority.issue(`DNS:${cluster.hostName}`);
     await withDockerRegistry(folder, {}, async ({ host }) => {
       const plainPort = Number(host.split(":")[1]);
       cluster.trustRegistry(plainPort);
       const directives = `
-        ssl_certificate ${write("nginx.crt", cert)}; ssl_certificate_key ${write("nginx.key", key)};
+        ${tlsDirectives(folder, certificate)}
         location / { proxy_pass http://${host}; proxy_set_header Host $http_host; limit_rate ${bytesPerSecond}; }`;
       await withNginx(folder, { directives, listen: "ssl" }, async ({ port }) => {
         await cluster.expose(plainPort, async (origin) => {

@@ -3,14 +3,13 @@
  * themselves. Nobody touches the DataVolume.
  */
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
 import { describe, it } from "node:test";
 import type { Pod } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { buildImage, buildLayer, file } from "../../support/build-image.ts";
 import { makeAuthority } from "../../support/certificates.ts";
+import { tlsDirectives } from "../../support/nginx.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
@@ -66,18 +65,12 @@ describe("an import that goes on when its cause is gone", { skip, concurrency: 4
   it("an authority's certificate in a ConfigMap that is not there: until it is", async () => {
     await withTemporaryFolder(async (folder) => {
       const authority = makeAuthority(folder);
-      const issued = authority.issue(`DNS:${cluster.hostName}`);
-      const write = (kind: "key" | "cert"): string => {
-        const place = path.join(folder, `nginx.${kind}`);
-        fs.writeFileSync(place, issued[kind]);
-        return place;
-      };
-      const directives = `ssl_certificate ${write("cert")}; ssl_certificate_key ${write("key")};`;
+      const directives = tlsDirectives(folder, authority.issue(`DNS:${cluster.hostName}`));
       const secured = { directives, scheme: "https" } as const;
       await withServedImages(
         cluster,
-        async ({ imports, urlOf, write: serve }) => {
-          serve("disk", DISK);
+        async ({ imports, urlOf, write }) => {
+          write("disk", DISK);
           await imports.start("untrusted", { http: { url: urlOf("disk") } });
           await imports.start("disk", { http: { url: urlOf("disk"), certConfigMap: "authority" } });
           const message = /configmap "authority" not found/;
