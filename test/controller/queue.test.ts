@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { WorkQueue } from "../../controller/queue.ts";
-import type { Clock, WorkResult } from "../../controller/queue.ts";
+import type { WorkResult } from "../../controller/queue.ts";
+import { handClock } from "../support/hand-clock.ts";
 
 describe("WorkQueue", () => {
   it("works on a key once, however often it was added before", async () => {
@@ -82,35 +83,8 @@ describe("WorkQueue", () => {
   });
 });
 
-interface FakeClock extends Clock {
-  /** Runs what is due next. @returns how long that was away */
-  advanceToNext(): number | undefined;
-}
-
-function fakeClock(): FakeClock {
-  let now = 0;
-  let timers: { readonly at: number; readonly run: () => void }[] = [];
-  return {
-    now: () => now,
-    after: (ms, run) => {
-      const timer = { at: now + ms, run };
-      timers.push(timer);
-      return () => (timers = timers.filter((one) => one !== timer));
-    },
-    advanceToNext: () => {
-      const [next] = timers.sort((a, b) => a.at - b.at);
-      if (next === undefined) return undefined;
-      timers = timers.filter((one) => one !== next);
-      const waited = next.at - now;
-      now = next.at;
-      next.run();
-      return waited;
-    },
-  };
-}
-
 function start(work: (key: string) => WorkResult | Promise<WorkResult>, concurrency: number) {
-  const clock = fakeClock();
+  const clock = handClock();
   const worked: string[] = [];
   const errors: string[] = [];
   const queue = new WorkQueue({

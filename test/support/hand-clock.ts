@@ -6,11 +6,18 @@ import type { Clock } from "../../controller/queue.ts";
 export interface HandClock extends Clock {
   /** What is due by then runs, in its order. */
   advance(ms: number): void;
+  /** To what is due next. @returns how long that was away; undefined: nothing waits */
+  advanceToNext(): number | undefined;
 }
 
-export function handClock(start = Date.now()): HandClock {
-  let time = start;
+export function handClock(): HandClock {
+  let time = Date.now();
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
+  const advance = (ms: number): void => {
+    time += ms;
+    const due = [...timers].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
+    for (const timer of due) if (timers.delete(timer)) timer.run();
+  };
   return {
     now: () => time,
     after: (ms, run) => {
@@ -18,10 +25,12 @@ export function handClock(start = Date.now()): HandClock {
       timers.add(timer);
       return () => timers.delete(timer);
     },
-    advance: (ms) => {
-      time += ms;
-      const due = [...timers].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
-      for (const timer of due) if (timers.delete(timer)) timer.run();
+    advance,
+    advanceToNext: () => {
+      if (timers.size === 0) return undefined;
+      const ms = Math.min(...[...timers].map(({ at }) => at)) - time;
+      advance(ms);
+      return ms;
     },
   };
 }
