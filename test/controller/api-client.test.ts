@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { ApiClient } from "../../controller/api-client.ts";
 import { ApiError } from "../../controller/api-error.ts";
 import { CACHED_KINDS } from "../../controller/api/kinds.ts";
 import type { Connection } from "../../controller/cluster.ts";
-import { FakeApiServer } from "../support/fake-api-server.ts";
+import { connectionTo, FakeApiServer } from "../support/fake-api-server.ts";
 import { NAMESPACE } from "../support/observed-import.ts";
 
 const CLAIM = CACHED_KINDS.PersistentVolumeClaim;
@@ -112,14 +111,11 @@ async function withServer(
 ): Promise<void> {
   const server = http.createServer((request, response) => answer(response, new URL(request.url ?? "", "http://a")));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const agent = new http.Agent();
-  const { port } = server.address() as AddressInfo;
-  const access = async () => ({ headers: {}, agent });
+  const connection = connectionTo(server);
   try {
-    await use(
-      new ApiClient({ server: `http://127.0.0.1:${port}`, namespace: undefined, access, close: () => undefined }),
-    );
+    await use(new ApiClient(connection));
   } finally {
+    connection.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }

@@ -78,14 +78,7 @@ export class FakeApiServer {
 
   /** As a controller connects to it. */
   connect(): Connection {
-    const { port } = this.#server.address() as AddressInfo;
-    const agent = new http.Agent({ keepAlive: true });
-    return {
-      server: `http://127.0.0.1:${port}`,
-      namespace: undefined,
-      access: async () => ({ headers: {}, agent }),
-      close: () => agent.destroy(),
-    };
+    return connectionTo(this.#server);
   }
 
   all(kind: string): Stored[] {
@@ -252,6 +245,18 @@ export class FakeApiServer {
     this.#watchers.add(watcher);
     response.on("close", () => this.#watchers.delete(watcher));
   }
+}
+
+/** Without credentials, to a server that listens. */
+export function connectionTo(server: http.Server): Connection {
+  const { port } = server.address() as AddressInfo;
+  const agent = new http.Agent({ keepAlive: true });
+  return {
+    server: `http://127.0.0.1:${port}`,
+    namespace: undefined,
+    access: async () => ({ headers: {}, agent }),
+    close: () => agent.destroy(),
+  };
 }
 
 const VERBS: Readonly<Record<string, Call["verb"]>> = {
