@@ -46,7 +46,7 @@ export interface LoadedInput {
 const GATHER_LENGTH = 512 * 1024;
 
 /** Shorter zero runs on a target that does not start zeroed are written; longer ones are zeroed by the target's own means. */
-const MIN_ZERO_RANGE = 64 * 1024;
+export const MIN_ZERO_RANGE = 64 * 1024;
 
 export class JobExecutor {
   readonly counters: Counters;

@@ -12,6 +12,8 @@ import { extentBytes } from "./parse.ts";
 export interface MemoryDisk {
   readonly outlet: DiskOutlet;
   readonly jobs: Job[];
+  /** [offset, length] of what was said to be zero. */
+  readonly zeros: (readonly [number, number])[];
   /** What was written so far. */
   bytes(size: number): Buffer;
 }
@@ -20,6 +22,7 @@ export interface MemoryDisk {
 export function memoryDisk(slab: SharedArrayBuffer, delay = 3): MemoryDisk {
   const pieces: [number, Uint8Array][] = [];
   const jobs: Job[] = [];
+  const zeros: (readonly [number, number])[] = [];
   const waiting: { job: Job; done: ((result: JobResult) => void) | undefined }[] = [];
   const runOne = (index: number): void => {
     const [entry] = waiting.splice(index, 1);
@@ -49,7 +52,7 @@ export function memoryDisk(slab: SharedArrayBuffer, delay = 3): MemoryDisk {
   };
   const outlet: DiskOutlet = {
     pool,
-    zero: () => undefined,
+    zero: (offset, length) => void zeros.push([offset, length]),
     inline: (bytes, offset) => void pieces.push([offset, Uint8Array.from(bytes)]),
     jobDone: () => undefined,
     settle: () => Promise.resolve(),
@@ -58,6 +61,7 @@ export function memoryDisk(slab: SharedArrayBuffer, delay = 3): MemoryDisk {
   return {
     outlet,
     jobs,
+    zeros,
     bytes(size) {
       const disk = Buffer.alloc(size);
       for (const [offset, bytes] of pieces) disk.set(bytes, offset);

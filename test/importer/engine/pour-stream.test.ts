@@ -74,6 +74,27 @@ describe("StreamPour", () => {
     });
   }
 
+  it("sends no job for a megabyte of zeros", async () => {
+    const file = Buffer.alloc(5 * MIB);
+    file.fill(1, 2 * MIB, 3 * MIB);
+    file.fill(1, 4 * MIB + 4096, 4 * MIB + 8192);
+    const slab = new Slab(6);
+    const stream = new StreamPour(streamOf(file), slab, () => assert.fail("nothing is to be spilled"));
+    const image = await stream.drive(raw.open(undefined));
+    const target = memoryDisk(slab.memory);
+    await stream.pour(image, target.outlet);
+    assert.ok(target.bytes(file.length).equals(file));
+    assert.equal(target.jobs.length, 2);
+    assert.deepEqual(
+      target.zeros.map(([offset, length]) => [offset / MIB, length / MIB]),
+      [
+        [0, 1],
+        [1, 1],
+        [3, 1],
+      ],
+    );
+  });
+
   it("places clusters in whatever order the tables name them", async () => {
     const { file, disk } = shuffledQcow2(64, "tables first");
     const poured = await pour(qcow2, file);
