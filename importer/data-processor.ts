@@ -56,9 +56,12 @@ export interface Report {
 /** Where a run is, for whoever shows progress. Sampled, never pushed. */
 export interface Progress {
   readonly phase: Phase;
-  /** Bytes of `total` that are done; of the disk where its size is known, else of the source. */
+  /** Bytes of `total` that are done: of the disk where the image can be read anywhere, else of the source. */
   readonly done: number;
-  /** Undefined where nobody can know. */
+  /**
+   * Of the disk, without what the image's map, as far as it was read, says to be holes or zeros: they take no time, and half of
+   * a sparse disk would be done at once or never. Undefined where nobody can know.
+   */
   readonly total: number | undefined;
 }
 
@@ -90,14 +93,15 @@ export class DataProcessor {
   }
 
   get progress(): Progress {
-    const { source, unwrapped, virtualSize, pool, counted } = this.#run;
+    const { source, unwrapped, virtualSize, pool, counted, holes = 0 } = this.#run;
     const phase = this.#phase;
     if (unwrapped?.file === undefined || pool === undefined || virtualSize === undefined) {
       const { bytes, total } = source.transferred?.() ?? { bytes: counted?.bytes ?? 0, total: source.size };
       return { phase, done: bytes, total };
     }
     const totals = pool.totals();
-    return { phase, done: Math.min(virtualSize, totals.bytesWritten + totals.bytesZeroed), total: virtualSize };
+    const total = Math.max(0, virtualSize - holes);
+    return { phase, done: Math.min(total, totals.bytesWritten + totals.bytesZeroed), total };
   }
 
   /** Whether the image comes in ranges over the network, and not as one stream. */

@@ -83,6 +83,9 @@ export interface Run {
   zeros?: ZeroRanges;
   earlyFlush?: EarlyFlush;
 
+  /** Bytes of the disk that the image does not store, as far as its map was read. */
+  holes?: number;
+
   /** Bytes; set once it is certain. */
   virtualSize?: number | undefined;
   digest?: string;

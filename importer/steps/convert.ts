@@ -14,6 +14,10 @@ export async function convert(run: Run): Promise<Outcome<"Convert">> {
   }
   const file = must(run.unwrapped?.file, "the image file");
   const outlet = diskOutlet(run.target, must(run.pool, "the pool"), must(run.zeros, "the zeros"));
-  await copyDisk(must(run.image, "the image"), file, outlet, run.signal);
+  const zero = (offset: number, length: number): void => {
+    run.holes = (run.holes ?? 0) + length;
+    outlet.zero(offset, length);
+  };
+  await copyDisk(must(run.image, "the image"), file, { ...outlet, zero }, run.signal);
   return "converted";
 }
