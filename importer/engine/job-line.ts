@@ -1,26 +1,29 @@
 /**
- * The jobs of one thread, one after the other. What a job reads over the network is fetched while those before it decode and
- * write; a local file is read when it is the job's turn, so that one buffer does.
+ * The jobs of one thread. Those of a local file are done one after the other, each read when it is its turn, so that one
+ * buffer does. What jobs read over the network is on its way at the same time, and each is done when its bytes are there.
+ *
+ * Not in their turn: an answer that is late kept those behind it from being followed by new requests. A plain qcow2 of 929 MiB
+ * at a round trip of 20 ms, with 8 requests on their way: 5.0 s in turns, 4.3 s as they come; with 16 of them 2.7 s.
  */
 import { performance } from "node:perf_hooks";
-import type { JobExecutor, LoadedInput } from "./executor.ts";
+import type { JobExecutor } from "./executor.ts";
 import type { Job, JobResult } from "./job.ts";
 
 export class JobLine {
   readonly #executor: JobExecutor;
   #last: Promise<unknown> = Promise.resolve();
+  #loading = 0;
+  /** While nothing is to be done but to wait for the network. */
+  #freeSince = 0;
 
   constructor(executor: JobExecutor) {
     this.#executor = executor;
   }
 
-  /** Settles when the job is done; never before those that were pushed earlier. Rejects as JobExecutor does. */
+  /** Settles when the job is done. Rejects as JobExecutor does. */
   push(job: Job): Promise<JobResult> {
-    const early = this.#executor.loadsEarly ? this.#executor.load(job.input) : undefined;
-    // Thrown when its turn comes.
-    if (early instanceof Promise) early.catch(() => undefined);
-    const done = this.#last.then(() => this.#run(job, early));
-    this.#last = done.catch(() => undefined);
+    const done = this.#executor.loadsEarly ? this.#runOnceLoaded(job) : this.#runAfter(this.#last, job);
+    this.#last = Promise.allSettled([this.#last, done]);
     return done;
   }
 
@@ -31,17 +34,21 @@ export class JobLine {
     this.#executor.close();
   }
 
-  async #run(job: Job, early: LoadedInput | Promise<LoadedInput> | undefined): Promise<JobResult> {
-    const input = early ?? this.#executor.load(job.input);
-    return this.#executor.run(job, input instanceof Promise ? await this.#waitFor(input) : input);
+  async #runAfter(others: Promise<unknown>, job: Job): Promise<JobResult> {
+    await others;
+    return this.#executor.run(job, await this.#executor.load(job.input));
   }
 
-  async #waitFor(input: Promise<LoadedInput>): Promise<LoadedInput> {
-    const started = performance.now();
+  async #runOnceLoaded(job: Job): Promise<JobResult> {
+    if (this.#loading === 0) this.#freeSince = performance.now();
+    this.#loading += 1;
     try {
-      return await input;
+      const input = await this.#executor.load(job.input);
+      this.#executor.counters.add("waitMs", performance.now() - this.#freeSince);
+      return this.#executor.run(job, input);
     } finally {
-      this.#executor.counters.add("waitMs", performance.now() - started);
+      this.#loading -= 1;
+      this.#freeSince = performance.now();
     }
   }
 }

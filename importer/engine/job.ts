@@ -45,6 +45,12 @@ export interface Job {
   readonly items: Float64Array;
 }
 
+/** As it is sent to a thread, which may end a later one first. */
+export interface NumberedJob {
+  readonly number: number;
+  readonly job: Job;
+}
+
 export interface JobResult {
   /** [virtual offset, length] pairs that turned out to be zeros and were not written; empty where the target starts zeroed. */
   readonly zeroRanges: Float64Array;

@@ -1,5 +1,5 @@
 /**
- * The jobs of one thread: done in their order, whatever the order in which their bytes come over the network.
+ * The jobs of one thread: those of a local file in their order, those over the network in the order in which their bytes come.
  */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
@@ -98,17 +98,18 @@ describe("JobLine", () => {
     });
   });
 
-  it("fetches what comes next meanwhile, and does it in its turn", async () => {
+  it("fetches what comes next meanwhile, and does it when it is there", async () => {
     // The first to be asked for is the last to come.
     const misdeed = (part: number): Misdeed | undefined => (part === 0 ? { drip: 4 * KIB } : undefined);
     await withRemote(misdeed, async ({ line, executor, target }, server) => {
       const started = performance.now();
       const { ended, all } = pushAll(line, ALL.map(copy));
-      await until(() => server.requests.length === PARTS && server.served() > disk.length - PART);
-      assert.deepEqual(ended, []);
-      assert.equal(target().length, 0, "nothing is written before its turn");
+      await until(() => ended.length === PARTS - 1);
+      assert.equal(server.requests.length, PARTS);
+      assert.ok(!ended.includes(0));
+      assert.ok(target().subarray(PART).equals(disk.subarray(PART)));
       await all;
-      assert.deepEqual(ended, ALL);
+      assert.equal(ended.at(-1), 0);
       assert.ok(target().equals(disk));
       const { bytesRead, reads, retries, readMs, waitMs } = executor.counters.totals();
       assert.deepEqual([bytesRead, reads, retries, readMs], [disk.length, PARTS, 0, 0]);
@@ -130,7 +131,7 @@ describe("JobLine", () => {
     );
   });
 
-  it("lets a job fail in its turn, and does the next", async () => {
+  it("lets a job fail, and does the others", async () => {
     const misdeed = (part: number): Misdeed | undefined => {
       if (part === 0) return { drip: 8 * KIB };
       return part === 2 ? { status: 404 } : undefined;
@@ -138,7 +139,8 @@ describe("JobLine", () => {
     await withRemote(misdeed, async ({ line, target }) => {
       const { ended, all } = pushAll(line, [0, 1, 2, 3].map(copy));
       await all;
-      assert.deepEqual(ended, [0, 1, "2 SourceError", 3]);
+      assert.deepEqual(new Set(ended), new Set([0, 1, "2 SourceError", 3]));
+      assert.equal(ended.at(-1), 0);
       assert.ok(
         target()
           .subarray(0, 2 * PART)
@@ -158,7 +160,7 @@ describe("JobLine", () => {
       async ({ line }) => {
         const { ended, all } = pushAll(line, [beyond, copy(0), garbage, copy(1)]);
         await all;
-        assert.deepEqual(ended, [`0 ${FormatError.name}`, 1, `2 ${FormatError.name}`, 3]);
+        assert.deepEqual(new Set(ended), new Set([`0 ${FormatError.name}`, 1, `2 ${FormatError.name}`, 3]));
       },
     );
   });
@@ -179,11 +181,11 @@ describe("JobLine", () => {
     const misdeed = (part: number): Misdeed | undefined => (part === 1 ? { stallAfter: 1000 } : undefined);
     await withRemote(misdeed, async ({ line, target }, server) => {
       const { ended, all } = pushAll(line, [0, 1, 2, 3].map(copy));
-      await until(() => ended.length === 1 && server.served() === 3 * PART + 1000);
+      await until(() => ended.length === 3 && server.served() === 3 * PART + 1000);
       await line.close();
       const written = target();
       await all;
-      assert.deepEqual(ended.slice(0, 2), [0, `1 ${Interrupted.name}`]);
+      assert.deepEqual(new Set(ended), new Set([0, `1 ${Interrupted.name}`, 2, 3]));
       assert.equal(ended.length, 4);
       assert.ok(target().equals(written), "no write after it was closed");
       await assert.rejects(line.push(copy(5)), Interrupted);
