@@ -18,8 +18,15 @@ import { isMap } from "./plan/draft.ts";
 
 export type Verb = "get" | "list" | "watch" | "create" | "patch" | "delete";
 
+/** What a call is about; lists and watches are about a kind only. */
+export interface CallSubject {
+  readonly name?: string;
+  /** The object that is to be, or the patch. */
+  readonly sent?: KubeObject | MergePatch;
+}
+
 /** Told of each call, before it is made: for metrics, and for tests that stop between two. */
-export type CallObserver = (verb: Verb, kind: string) => void;
+export type CallObserver = (verb: Verb, kind: string, subject?: CallSubject) => void;
 
 export interface ListOptions {
   readonly namespace?: string;
@@ -116,7 +123,7 @@ export class ApiClient {
   }
 
   async get(kind: Kind, name: string, namespace?: string, signal?: AbortSignal): Promise<KubeObject> {
-    this.#onCall("get", kind.kind);
+    this.#onCall("get", kind.kind, { name });
     return (await this.#json("GET", addressOf(kind, namespace, name), { signal })) as KubeObject;
   }
 
@@ -131,7 +138,7 @@ export class ApiClient {
   }
 
   async create(object: KubeObject): Promise<KubeObject> {
-    this.#onCall("create", object.kind);
+    this.#onCall("create", object.kind, { name: object.metadata.name, sent: object });
     const address = addressOf(kindOf(object), object.metadata.namespace);
     return (await this.#json("POST", address, { body: object, contentType: "application/json" })) as KubeObject;
   }
@@ -141,7 +148,7 @@ export class ApiClient {
     const version = of.resourceVersion === undefined ? {} : { resourceVersion: of.resourceVersion };
     const metadata = isMap(patch["metadata"]) ? patch["metadata"] : {};
     const body = { ...patch, metadata: { ...metadata, uid: of.uid, ...version } };
-    this.#onCall("patch", key.kind);
+    this.#onCall("patch", key.kind, { name: key.name, sent: patch });
     const address = `${addressOf(kindOf(key), key.namespace, key.name)}${subresource === undefined ? "" : "/status"}`;
     const contentType = "application/merge-patch+json";
     return (await this.#json("PATCH", address, { body, contentType })) as KubeObject;
@@ -152,7 +159,7 @@ export class ApiClient {
    *   gone; undefined when it is gone
    */
   async delete(key: ObjectKey, of: Preconditions): Promise<KubeObject | undefined> {
-    this.#onCall("delete", key.kind);
+    this.#onCall("delete", key.kind, { name: key.name });
     const body = {
       apiVersion: "v1",
       kind: "DeleteOptions",

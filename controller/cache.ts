@@ -8,6 +8,7 @@ import type { CachedKind, CachedKinds } from "./api/kinds.ts";
 import type { Claim, KubeObject, Pod, Volume } from "./api/kube.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import { GROUP, VOLUME_IMPORT_SOURCE } from "./api/names.ts";
+import { controllerOf } from "./api/ownership.ts";
 import { hasEnded, isWorker, mountedClaims } from "./api/pods.ts";
 import { nameMeantFor } from "./plan/handover/promise.ts";
 import { Store, nameKey } from "./store.ts";
@@ -30,6 +31,11 @@ const CLAIM_INDEXES = {
   source: ({ metadata, spec: { dataSourceRef: from } }: Claim) => {
     const isImport = from?.apiGroup === GROUP && from.kind === VOLUME_IMPORT_SOURCE;
     return isImport ? [nameKey(metadata.namespace, from.name)] : [];
+  },
+  /** Namespace and name of the claim that it is filled for. */
+  target: (claim: Claim) => {
+    const owner = controllerOf(claim);
+    return owner?.kind === "PersistentVolumeClaim" ? [nameKey(claim.metadata.namespace, owner.name)] : [];
   },
 };
 

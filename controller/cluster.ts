@@ -14,6 +14,7 @@ import { newClusters, newContexts, newUsers } from "@kubernetes/client-node/dist
 import type { Cluster, User } from "@kubernetes/client-node/dist/config_types.js";
 import { ExecAuth } from "@kubernetes/client-node/dist/exec_auth.js";
 import { FileAuth } from "@kubernetes/client-node/dist/file_auth.js";
+import { Refusal } from "./refusal.ts";
 
 export interface Connection {
   /** `https://10.0.0.1:6443`, without a slash at its end. */
@@ -45,12 +46,12 @@ interface Authenticator {
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 const MAX_KUBECONFIG_BYTES = 4 * 1024 * 1024;
 
-/** @throws Error in one sentence if there is no cluster to be found */
+/** @throws Refusal if there is no cluster to be found */
 export async function connect(options: ConnectionOptions): Promise<Connection> {
   const { cluster, user, namespace } = await findCluster(options);
   const { protocol } = new URL(cluster.server);
   if (protocol !== "https:" && protocol !== "http:")
-    throw new Error(`${cluster.server} is no address of an API server`);
+    throw new Refusal(`${cluster.server} is no address of an API server`);
   const server = cluster.server.replace(/\/+$/, "");
   const isSecure = protocol === "https:";
   const fixed = tlsOf(cluster, user);
@@ -88,7 +89,7 @@ async function findCluster({ kubeconfig, env }: ConnectionOptions): Promise<Foun
   if (kubeconfig !== undefined && kubeconfig !== "") return await readKubeconfig(kubeconfig.split(path.delimiter));
   const [host, port] = [env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"]];
   if (host === undefined || port === undefined) {
-    throw new Error("there is no cluster: this is no pod, and neither --kubeconfig nor KUBECONFIG names a file");
+    throw new Refusal("there is no cluster: this is no pod, and neither --kubeconfig nor KUBECONFIG names a file");
   }
   const namespaceFile = `${SERVICE_ACCOUNT}/namespace`;
   return {
@@ -114,16 +115,16 @@ async function readKubeconfig(files: readonly string[]): Promise<FoundCluster> {
   const cluster = configs.flatMap((one) => one.clusters).find((one) => one.name === context?.cluster);
   const user = configs.flatMap((one) => one.users).find((one) => one.name === context?.user);
   if (context === undefined || cluster === undefined || user === undefined) {
-    throw new Error(`${files.join(", ")}: the current context, its cluster or its user is missing`);
+    throw new Refusal(`${files.join(", ")}: the current context, its cluster or its user is missing`);
   }
   return { cluster, user, namespace: context.namespace };
 }
 
 async function readOneKubeconfig(file: string) {
-  if (fs.statSync(file).size > MAX_KUBECONFIG_BYTES) throw new Error(`${file} is too large for a kubeconfig file`);
+  if (fs.statSync(file).size > MAX_KUBECONFIG_BYTES) throw new Refusal(`${file} is too large for a kubeconfig file`);
   const { load } = await import("js-yaml");
   const found = load(fs.readFileSync(file, "utf8")) as Readonly<Record<string, unknown>> | null | undefined;
-  if (typeof found !== "object" || found === null) throw new Error(`${file} is no kubeconfig file`);
+  if (typeof found !== "object" || found === null) throw new Refusal(`${file} is no kubeconfig file`);
   const list = (name: string): unknown => (Array.isArray(found[name]) ? found[name] : []);
   const absolute = (name: string | undefined): string | undefined => {
     return isText(name) ? path.resolve(path.dirname(file), name) : undefined;
@@ -184,7 +185,7 @@ async function authenticatorsOf(user: User): Promise<Authenticator[]> {
   const light: Authenticator[] = [new ExecAuth(), new FileAuth()];
   const provider = (user.authProvider as { readonly name?: unknown } | null | undefined)?.name;
   if (provider === undefined || light.some((one) => one.isAuthProvider(user))) return light;
-  if (provider !== "oidc") throw new Error(`credentials of the kind ${JSON.stringify(provider)} are not supported`);
+  if (provider !== "oidc") throw new Refusal(`credentials of the kind ${JSON.stringify(provider)} are not supported`);
   const { OpenIDConnectAuth } = await import("@kubernetes/client-node/dist/oidc_auth.js");
   return [new OpenIDConnectAuth()];
 }
@@ -196,7 +197,7 @@ async function newAgent(
 ): Promise<http.Agent> {
   const settings = { ...options, keepAlive: true, keepAliveMsecs: 30_000 };
   if (!isText(proxyUrl)) return isSecure ? new https.Agent(settings) : new http.Agent(settings);
-  if (!/^https?:/.test(proxyUrl)) throw new Error("only a proxy that speaks HTTP can stand before an API server");
+  if (!/^https?:/.test(proxyUrl)) throw new Refusal("only a proxy that speaks HTTP can stand before an API server");
   if (!isSecure) return new (await import("http-proxy-agent")).HttpProxyAgent(proxyUrl, settings);
   return new (await import("https-proxy-agent")).HttpsProxyAgent(proxyUrl, settings);
 }

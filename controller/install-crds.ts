@@ -7,6 +7,7 @@ import { allCrds } from "./crds/all-crds.ts";
 import { ensureCrds } from "./ensure-crds.ts";
 import { execute } from "./executor.ts";
 import type { ExecutorOptions } from "./executor.ts";
+import { Refusal } from "./refusal.ts";
 
 export interface InstallOptions extends ExecutorOptions {
   readonly sleep: (ms: number) => Promise<void>;
@@ -15,7 +16,7 @@ export interface InstallOptions extends ExecutorOptions {
 
 const POLL_MS = 250;
 
-/** @throws Error in one sentence if they belong to another installation, or the API server refuses them */
+/** @throws Refusal if they belong to another installation, or the API server refuses them */
 export async function installCrds(options: InstallOptions): Promise<void> {
   const { client, log, sleep, signal } = options;
   const wanted = allCrds();
@@ -30,11 +31,11 @@ export async function installCrds(options: InstallOptions): Promise<void> {
       wanted,
       found.filter((crd) => crd !== undefined),
     );
-    if (decision.kind === "refused") throw new Error(decision.sentence);
+    if (decision.kind === "refused") throw new Refusal(decision.sentence);
     if (decision.isReady) return;
     if (decision.actions.length > 0) log.info("CRDs are brought up to date", { count: decision.actions.length });
     const execution = await execute(decision.actions, options);
-    if (execution.end === "rejected") throw new Error(`the API server refuses a CRD: ${execution.rejection.message}`);
+    if (execution.end === "rejected") throw new Refusal(`the API server refuses a CRD: ${execution.rejection.message}`);
     if (execution.end === "failed") throw execution.error;
     await sleep(POLL_MS);
   }

@@ -5,6 +5,7 @@
 import type { Claim, Pod, Volume } from "./api/kube.ts";
 import { CONFIG_NAME, importSourceName, primeName, VOLUME_IMPORT_SOURCE, GROUP } from "./api/names.ts";
 import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
+import { isControlledBy } from "./api/ownership.ts";
 import { hasEnded } from "./api/pods.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { ClusterFacts, ControllerSettings, FoundCertificates, ObservedImport } from "./plan/observed.ts";
@@ -39,6 +40,7 @@ export function observe(cache: ClusterCache, options: ObserveOptions): ObservedI
     source: sourceOf(dataVolume, target, namespace, cache),
     prime,
     worker,
+    orphans: orphansOf(namespace, name, target, cache),
     scratch: filled === undefined ? undefined : cache.claims.get(namespace, scratchName(filled.metadata.name)),
     volume: volumeOf(prime, target, cache),
     promised: cache.volumes.by("meantFor", nameKey(namespace, name)),
@@ -65,6 +67,14 @@ function sourceOf(
 /** By the name that it is made with, which no annotation changes: a user may have written that. It may be of another claim. */
 function workerOf({ metadata: { namespace, name } }: Claim, cache: ClusterCache): Pod | undefined {
   return cache.pods.get(namespace, workerName(name));
+}
+
+function orphansOf(namespace: string, name: string, target: Claim | undefined, cache: ClusterCache): readonly Pod[] {
+  return cache.claims.by("target", nameKey(namespace, name)).flatMap((claim) => {
+    const isCurrent = target !== undefined && isControlledBy(claim, target);
+    const worker = isCurrent || claim.metadata.deletionTimestamp === undefined ? undefined : workerOf(claim, cache);
+    return worker !== undefined && isControlledBy(worker, claim) ? [worker] : [];
+  });
 }
 
 function volumeOf(prime: Claim | undefined, target: Claim | undefined, cache: ClusterCache): Volume | undefined {

@@ -6,15 +6,16 @@ import { ApiError } from "./api-error.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CACHED_KINDS } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
+import { Refusal } from "./refusal.ts";
 
 /** Of our container, in deploy/deployment.yaml: others may be put beside it. */
 const CONTAINER = "controller";
 
-/** @throws Error in one sentence if the pod does not tell */
+/** @throws Refusal if the pod does not tell */
 export async function ownImage(client: Pick<ApiClient, "get">, namespace: string, name: string): Promise<string> {
   const image = imageOf(await find(client, namespace, name));
   if (image !== undefined) return image;
-  throw new Error(
+  throw new Refusal(
     `pod ${namespace}/${name} has no container ${CONTAINER}: name the image of workers by --worker-image`,
   );
 }
@@ -24,7 +25,7 @@ async function find(client: Pick<ApiClient, "get">, namespace: string, name: str
     return await client.get(CACHED_KINDS.Pod, name, namespace);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new Error(`cannot read pod ${namespace}/${name} for the image of workers: ${error.message}`, {
+    throw new Refusal(`cannot read pod ${namespace}/${name} for the image of workers: ${error.message}`, {
       cause: error,
     });
   }

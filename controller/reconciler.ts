@@ -91,8 +91,8 @@ export class Reconciler {
       return observe(cache, { namespace, name, now: new Date(now()), asides, facts: this.#facts });
     };
     const first = look({ pending: undefined });
-    const { dataVolume, target, prime, worker, promised } = first;
-    if (dataVolume === undefined && target === undefined && promised.length === 0) {
+    const { dataVolume, target, prime, worker, orphans, promised } = first;
+    if (dataVolume === undefined && target === undefined && orphans.length + promised.length === 0) {
       return { actions: [], askAgainMs: undefined };
     }
     const claim = prime ?? target;

@@ -22,6 +22,7 @@ import { WorkQueue } from "./queue.ts";
 import type { Clock } from "./queue.ts";
 import { Reconciler } from "./reconciler.ts";
 import { reflect } from "./reflector.ts";
+import { Refusal } from "./refusal.ts";
 import { concernedUnits, CONFIG_KEY, unitOfKey } from "./units.ts";
 
 export interface RunOptions {
@@ -50,7 +51,7 @@ export type RunEnd = "stopped" | "lost";
 const CONCURRENT_UNITS = 16;
 const PROGRESS_MS = 2_000;
 
-/** @throws Error in one sentence if another installation works in this cluster */
+/** @throws Refusal if another installation works in this cluster */
 export async function runController(options: RunOptions): Promise<RunEnd> {
   const { connection, metricsPort, log, clock, signal, namespace, identity } = options;
   let queue: WorkQueue | undefined;
@@ -63,11 +64,11 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     for (const key of concernedUnits(kind, before, after, cache)) queue.add(key);
   });
   const metrics = createMetrics({ queue: () => queue, cache });
-  const client = new ApiClient(connection, (verb, kind) => {
+  const client = new ApiClient(connection, (verb, kind, subject) => {
     // Somebody else may be at work: what was begun goes no further.
     if (isLost) throw new Error("the Lease is lost");
     metrics.countCall(verb, kind);
-    options.onCall?.(verb, kind);
+    options.onCall?.(verb, kind, subject);
   });
   const health = await serveHealth({ port: metricsPort, isReady: () => isReady, metrics });
   // Whatever ends the controller ends all of it: the order to stop, a lost Lease, a failure.
@@ -132,7 +133,7 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
 async function refuseCompany(leader: LeaderOptions): Promise<void> {
   const other = await findOtherController(leader);
   if (other === undefined) return;
-  throw new Error(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
+  throw new Refusal(`another controller fills claims in this cluster: it holds the Lease ${other}; stop it first`);
 }
 
 interface Parts extends RunOptions {

@@ -43,6 +43,7 @@ const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {
   "controller/plan/worker/retry.ts": "test/controller/plan/worker/plan-worker.test.ts",
   "controller/plan/worker/running-note.ts": "test/controller/plan/worker/report-worker.test.ts",
   "controller/plan/worker/worker-removal.ts": "test/controller/plan/worker/plan-worker.test.ts",
+  "controller/refusal.ts": "test/controller/log.test.ts",
   "controller/store.ts": "test/controller/cache.test.ts",
   "controller/trim.ts": "test/controller/cache.test.ts",
   // Numbers that others are tested with.

@@ -19,6 +19,11 @@ export interface ObservedImport {
   readonly prime: Claim | undefined;
   /** The worker pod of the claim to fill: the prime if there is one, else the target. */
   readonly worker: Pod | undefined;
+  /**
+   * Workers of primes that are being deleted, of earlier claims of this name. The garbage collector does not get to them: it
+   * waits for the prime, and the prime for its pod. They too are a reason to plan this import.
+   */
+  readonly orphans: readonly Pod[];
   readonly scratch: Claim | undefined;
   /** The one that the prime's `spec.volumeName` names, else the target's. */
   readonly volume: Volume | undefined;

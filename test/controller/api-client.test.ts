@@ -47,6 +47,25 @@ describe("ApiClient", () => {
     assert.deepEqual(events, ["ADDED watched", "DELETED watched"]);
   });
 
+  it("tells of each call what it is about, before it is made", async () => {
+    const calls: unknown[] = [];
+    const client = new ApiClient(connection, (verb, kind, { name, sent } = {}) => calls.push([verb, kind, name, sent]));
+    const claim = claimOf("told");
+    const { metadata } = await client.create(claim);
+    const patch = { metadata: { labels: { app: "told" } } };
+    await client.patch({ ...claim, ...claim.metadata }, patch, { uid: metadata.uid ?? "" });
+    await client.find(CLAIM, "told", NAMESPACE);
+    await client.delete({ ...claim, ...claim.metadata }, { uid: metadata.uid ?? "" });
+    await client.list(CLAIM, { namespace: "nowhere" });
+    assert.deepEqual(calls, [
+      ["create", CLAIM.kind, "told", claim],
+      ["patch", CLAIM.kind, "told", patch],
+      ["get", CLAIM.kind, "told", undefined],
+      ["delete", CLAIM.kind, "told", undefined],
+      ["list", CLAIM.kind, undefined, undefined],
+    ]);
+  });
+
   it("says when it is too late to watch from there", async () => {
     server.forgetThePast();
     const watch = new ApiClient(connection).watch(CLAIM, "1", new AbortController().signal);

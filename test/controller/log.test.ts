@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ApiError } from "../../controller/api-error.ts";
 import { openLog } from "../../controller/log.ts";
+import { Refusal } from "../../controller/refusal.ts";
 
 const TIME = "2026-09-01T12:00:00.000Z";
 
@@ -32,6 +33,7 @@ describe("the controller's log", () => {
       outside,
       new TypeError("bug"),
       new Error("bug"),
+      new Refusal("another one works here"),
       "text",
     ]) {
       log.warn("failed", { unit: "config", error });
@@ -43,6 +45,7 @@ describe("the controller's log", () => {
         ["config", undefined, undefined, "Error: connect ECONNREFUSED", "undefined"],
         ["config", undefined, undefined, "TypeError: bug", "string"],
         ["config", undefined, undefined, "Error: bug", "string"],
+        ["config", undefined, undefined, "Error: another one works here", "undefined"],
         ["config", undefined, undefined, "text", "undefined"],
       ],
     );

@@ -198,7 +198,9 @@ export class ClusterModel {
         if (isWorker(pod)) this.#write(pod, "half");
         return this.#patch(pod, { status: { phase: "Running", containerStatuses: [container({ running: {} })] } });
       }
-      if (phase === "Running" && isWorker(pod)) {
+      // It may take days: whoever deletes its claim does not want to wait for it.
+      const isWanted = this.#claimsOf(pod).every(({ metadata }) => metadata.deletionTimestamp === undefined);
+      if (phase === "Running" && isWorker(pod) && isWanted) {
         this.#write(pod, "image");
         const status = { phase: "Succeeded", containerStatuses: [container({ terminated: DONE })] };
         return this.#patch(pod, { status });

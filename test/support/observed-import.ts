@@ -47,6 +47,7 @@ export function observed({
     source: undefined,
     prime: undefined,
     worker: undefined,
+    orphans: [],
     scratch: undefined,
     volume: undefined,
     promised: [],

@@ -48,9 +48,9 @@ export function startController(connection: Connection, options: StartController
     log: openLog({ verbosity: 1, write: (line) => void lines.push(JSON.parse(line)), now: () => new Date() }),
     clock: options.clock ?? systemClock,
     signal: stopping.signal,
-    onCall: (verb, kind) => {
+    onCall: (verb, kind, subject) => {
       if (isDead) throw new Error("killed");
-      options.onCall?.(verb, kind);
+      options.onCall?.(verb, kind, subject);
     },
     onStarted,
   });

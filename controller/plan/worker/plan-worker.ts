@@ -23,7 +23,8 @@ import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts"
 const LEFTOVERS_GONE_AFTER_MS = 5000;
 
 export function planWorker(draft: ImportDraft): void {
-  const { target, worker } = draft.now;
+  const { target, worker, orphans } = draft.now;
+  for (const orphan of orphans) removeWorker(draft, orphan);
   const claim = claimToFill(draft.now);
   if (claim === undefined || isLeaving(claim) || isLeaving(target)) {
     if (worker !== undefined) removeWorker(draft, worker);

@@ -34,6 +34,19 @@ describe("the worker of an import", () => {
     assert.deepEqual(planWith({ target, prime: gone, worker }).outline, REMOVED_PRIME);
   });
 
+  it("goes with a prime that another target had, which cannot go before it", () => {
+    const { target, prime } = populatorPair();
+    const orphan = workerIn({ ...prime, metadata: { ...prime.metadata, name: "prime-earlier" } }, "Running", RUNNING);
+    const REMOVED_ORPHAN = "delete Pod importer-prime-earlier";
+    assert.deepEqual(planWith({ orphans: [orphan] }).outline, [REMOVED_ORPHAN]);
+    assert.deepEqual(planWith({ target, prime, orphans: [orphan] }).outline, [
+      REMOVED_ORPHAN,
+      "create Pod importer-prime-target-uid",
+    ]);
+    const leaving = { ...orphan, metadata: { ...orphan.metadata, ...LEAVING.metadata } };
+    assert.deepEqual(planWith({ orphans: [leaving] }).actions, []);
+  });
+
   it("waits until the pod of an earlier claim of the name is gone", () => {
     const earlier = workerIn(legacyTarget({ uid: "earlier" }), "Succeeded", exitedWith({ message: "Import Complete" }));
     assert.deepEqual(planWith({ target: legacyTarget(), worker: earlier }).outline, ["again"]);
