@@ -24,9 +24,9 @@ export function waitsForFirstConsumer(storageClass: StorageClass | undefined): b
   return storageClass?.volumeBindingMode === "WaitForFirstConsumer";
 }
 
-/** The feature gate: imports of claims that wait for a consumer wait, too. */
+/** The feature gate: imports of claims that wait for a consumer wait, too. Also while CDIConfig is gone: a new one has it. */
 export function honorsWaitForFirstConsumer({ config }: ClusterFacts): boolean {
-  return config?.spec.featureGates?.includes(GATE_HONOR_WAIT_FOR_FIRST_CONSUMER) === true;
+  return config === undefined || config.spec.featureGates?.includes(GATE_HONOR_WAIT_FOR_FIRST_CONSUMER) === true;
 }
 
 /** By presence: tools write "" and "true", and even "false" counts (contract 6, quirk 1). */

@@ -233,7 +233,7 @@ describe("phaseOf", () => {
     it(`legacy, ${storageClassName}, gate ${gate}, immediate ${immediate}: ${wanted}`, () => {
       const annotations: Readonly<Record<string, string>> = immediate ? { [immediateBind]: "false" } : {};
       const target = ownClaim({ annotations, spec: { storageClassName } });
-      const cluster = gate ? HONORED : {};
+      const cluster = gate ? HONORED : { config: cdiConfig() };
       assert.equal(phaseOf(viewOf({ target, cluster }, { before: { phase: "Pending" } })), wanted);
       const boundTarget = { ...target, status: BOUND };
       assert.equal(phaseOf(viewOf({ target: boundTarget, cluster }, { before: { phase: wanted } })), "PVCBound");

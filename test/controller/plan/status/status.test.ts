@@ -136,7 +136,7 @@ describe("sequences", () => {
     [
       "legacy, waits for a consumer, and nobody honours it",
       legacy(LOCAL_CLASS),
-      {},
+      { config: cdiConfig() },
       ["Pending", "PVCBound", "ImportScheduled", "ImportInProgress", "Succeeded"],
       ["Normal Bound", ...IMPORTED],
     ],
