@@ -78,10 +78,11 @@ export function openCluster(): Cluster {
     loadDecantImage: async () => {
       const tarball = await decantTarball();
       const name = path.basename(tarball, ".tar");
-      const mark = path.join(state.folder, `${name}.loaded`);
-      if (fs.existsSync(mark)) return name;
+      // One image at a time has its name on the nodes: whoever comes back to earlier sources loads theirs again.
+      const mark = path.join(state.folder, "decant-image");
+      if (fs.existsSync(mark) && fs.readFileSync(mark, "utf8") === name) return name;
       await importImage(nodes, tarball);
-      fs.writeFileSync(mark, "");
+      fs.writeFileSync(mark, name);
       return name;
     },
     trustRegistry: (port) => trustRegistry(nodes, `${hostAddress}:${port}`),

@@ -1,7 +1,7 @@
 /** Claims and pods for tests on the cluster, and what tests read of them. */
 import assert from "node:assert/strict";
 import path from "node:path";
-import type { Pod, Toleration, Volume, VolumeMode } from "../../controller/api/kube.ts";
+import type { Pod, StringMap, Toleration, Volume, VolumeMode } from "../../controller/api/kube.ts";
 import type { Cluster } from "./cluster.ts";
 import { BUSYBOX_IMAGE } from "./images.ts";
 
@@ -15,6 +15,7 @@ export interface ClaimOptions {
   /** Default: Filesystem. */
   readonly volumeMode?: VolumeMode;
   readonly dataSourceRef?: object;
+  readonly annotations?: StringMap;
 }
 
 export interface VolumeObject extends Volume {
@@ -25,11 +26,11 @@ export interface VolumeObject extends Volume {
 }
 
 export function claim(namespace: string, name: string, options: ClaimOptions): object {
-  const { storageClass, size = "64Mi", volumeMode = "Filesystem", dataSourceRef } = options;
+  const { storageClass, size = "64Mi", volumeMode = "Filesystem", dataSourceRef, annotations = {} } = options;
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
-    metadata: { namespace, name },
+    metadata: { namespace, name, annotations },
     spec: {
       accessModes: ["ReadWriteOnce"],
       storageClassName: storageClass,

@@ -18,19 +18,21 @@ export interface ConsumerOptions {
   /** Default: the scheduler chooses. */
   readonly node?: string;
   readonly tolerations?: readonly Toleration[];
-  /** It ends at once, as a pod does that is there only to bind its claims. */
-  readonly isShort?: boolean;
+  /**
+   * `reads` (default): stays if every claim has a disk that it can read. `ends`: at once, as a pod does that is there only to
+   * bind its claims. `holds`: stays, whatever is on them.
+   */
+  readonly use?: "reads" | "ends" | "holds";
 }
 
 const PATIENCE_MS = 150_000;
 const FOR_EVER = "2147483647";
 
-/** It stays only if every claim has a disk that it can read. */
 export async function createConsumer(cluster: Cluster, name: string, options: ConsumerOptions): Promise<void> {
-  const { namespace, claims, node, tolerations = [], isShort = false } = options;
+  const { namespace, claims, node, tolerations = [], use = "reads" } = options;
   const reads = claims.map((claim) => `head -c 512 /claims/${claim}/disk.img > /dev/null`);
   const pod = restrictedPod(namespace, name, {
-    script: isShort ? "true" : [...reads, `exec sleep ${FOR_EVER}`].join("\n"),
+    script: use === "ends" ? "true" : [...(use === "reads" ? reads : []), `exec sleep ${FOR_EVER}`].join("\n"),
     folders: Object.fromEntries(claims.map((claim) => [`/claims/${claim}`, claim])),
     tolerations,
     ...(node === undefined ? {} : { node }),

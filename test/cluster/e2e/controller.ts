@@ -2,9 +2,11 @@
  * The controller as an administrator installs it: deploy/ with the image that these sources make, under its own service account.
  * Whoever comes first installs it; it stays until the cluster goes.
  */
+import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { after, before } from "node:test";
+import type { CdiConfig } from "../../../controller/api/cdi.ts";
 import { ROOT } from "../../support/run-decant.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { openCluster } from "../cluster.ts";
@@ -40,12 +42,20 @@ export async function withFeatureGates(
   featureGates: readonly string[],
   use: () => Promise<void>,
 ): Promise<void> {
-  await cluster.api.request("PATCH", CONFIG, { spec: { featureGates } });
+  await setFeatureGates(cluster, featureGates);
   try {
     await use();
   } finally {
-    await cluster.api.request("PATCH", CONFIG, { spec: { featureGates: [] } });
+    await setFeatureGates(cluster, []);
   }
+}
+
+/** Returns when the controller has seen them: they show nowhere, but an address that comes with them does, in the status. */
+async function setFeatureGates(cluster: Cluster, featureGates: readonly string[]): Promise<void> {
+  const address = `https://${randomUUID()}.test`;
+  await cluster.api.request("PATCH", CONFIG, { spec: { featureGates, uploadProxyURLOverride: address } });
+  await cluster.api.until<CdiConfig>(CONFIG, (found) => found?.status?.uploadProxyURL === address);
+  await cluster.api.request("PATCH", CONFIG, { spec: { uploadProxyURLOverride: null } });
 }
 
 /** Returns when all replicas that the Deployment is to have are ready. */

@@ -20,6 +20,7 @@ export interface ImportOptions {
   /** Default: Filesystem. */
   readonly volumeMode?: VolumeMode;
   readonly annotations?: StringMap;
+  readonly labels?: StringMap;
   /** More of the DataVolume's spec. */
   readonly spec?: { readonly [K in keyof DataVolume["spec"]]?: DataVolume["spec"][K] | undefined };
 }
@@ -46,7 +47,8 @@ export class Imports {
   }
 
   async start(name: string, source: DataVolumeSource, options: ImportOptions = {}): Promise<void> {
-    const { storageClass = CSI_IMMEDIATE, size = "32Mi", volumeMode = "Filesystem", annotations = {}, spec } = options;
+    const { storageClass = CSI_IMMEDIATE, size = "32Mi", volumeMode = "Filesystem", spec } = options;
+    const { annotations = {}, labels = {} } = options;
     const storage = {
       storageClassName: storageClass,
       accessModes: ["ReadWriteOnce"],
@@ -56,7 +58,7 @@ export class Imports {
     await this.#cluster.api.request("POST", this.#folder("datavolumes"), {
       apiVersion: API_VERSION,
       kind: "DataVolume",
-      metadata: { name, annotations },
+      metadata: { name, annotations, labels },
       spec: { source, storage, ...spec },
     });
   }
@@ -125,7 +127,17 @@ export class Imports {
     return await this.#cluster.api.get(`/api/v1/persistentvolumes/${spec.volumeName}`);
   }
 
-  /** The worker pod that fills the DataVolume's prime claim, or undefined. */
+  /** Of the claim that is filled in its place, once there is the one that it is for. */
+  async primeName(name: string): Promise<string> {
+    return primeName((await this.untilClaim(name)).metadata.uid ?? "");
+  }
+
+  /** The same of the pod that fills the one or the other. */
+  async workerName(name: string): Promise<string> {
+    return workerName(await this.untilClaim(name));
+  }
+
+  /** The worker pod that fills the claim or its prime, or undefined. */
   async worker(name: string): Promise<Pod | undefined> {
     const claim = await this.#cluster.api.find<Claim>(this.#place("persistentvolumeclaims", name));
     return claim && (await this.#cluster.api.find<Pod>(this.#place("pods", workerName(claim))));
@@ -133,7 +145,7 @@ export class Imports {
 
   /** Until there is a worker as it should be. */
   async untilWorker(name: string, isReached: (pod: Pod) => boolean = () => true): Promise<Pod> {
-    const place = this.#place("pods", workerName(await this.untilClaim(name)));
+    const place = this.#place("pods", await this.workerName(name));
     return await this.#cluster.api.until<Pod>(place, (pod) => pod !== undefined && isReached(pod), PATIENCE_MS);
   }
 
@@ -177,13 +189,14 @@ export class Imports {
   }
 
   #folder(plural: string): string {
-    const group = plural === "datavolumes" ? `/apis/${API_VERSION}` : "/api/v1";
+    const isOurs = plural === "datavolumes" || plural === "volumeimportsources";
+    const group = isOurs ? `/apis/${API_VERSION}` : "/api/v1";
     return `${group}/namespaces/${this.namespace}/${plural}`;
   }
 }
 
-function workerName({ metadata }: Claim): string {
-  return `importer-${primeName(metadata.uid ?? "")}`;
+function workerName({ metadata, spec }: Claim): string {
+  return `importer-${spec.dataSourceRef === undefined ? metadata.name : primeName(metadata.uid ?? "")}`;
 }
 
 export function conditionOf({ status }: DataVolume, type: string): Condition | undefined {

@@ -62,7 +62,7 @@ describe("storage that waits for the first consumer", { skip }, () => {
           assert.deepEqual(await imports.all("pods"), [], "a worker would bind the claim somewhere");
           const claims = ["first", "second"];
           const consumer = { namespace, claims, node: "node-2", tolerations: [TOLERATION] };
-          await createConsumer(cluster, "binder", { ...consumer, isShort: true });
+          await createConsumer(cluster, "binder", { ...consumer, use: "ends" });
           await imports.untilSucceeded("first");
           await imports.untilSucceeded("second");
           await createConsumer(cluster, "consumer", consumer);
