@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ANNOTATIONS, CONFIG_NAME, GATE_HONOR_WAIT_FOR_FIRST_CONSUMER, primeName } from "../../controller/api/names.ts";
-import type { KubeObject } from "../../controller/api/kube.ts";
 import type { FakeApiServer, Stored } from "../support/fake-api-server.ts";
 import { storageDataVolume, withFakeCluster } from "../support/fake-cluster.ts";
 import { CSI_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
@@ -33,12 +32,7 @@ describe("changed settings", () => {
       const name = "waiting";
       const volumeBindingMode = "WaitForFirstConsumer";
       const waiting = { provisioner: "rancher.io/local-path", volumeBindingMode } as const;
-      server.create({
-        apiVersion: "storage.k8s.io/v1",
-        kind: "StorageClass",
-        metadata: { name },
-        ...waiting,
-      } as KubeObject);
+      server.create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name }, ...waiting });
       const controller = startController(server.connect());
       await controller.started;
       await madeClaim(server, "for-its-consumer", name);
