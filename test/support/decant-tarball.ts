@@ -10,6 +10,9 @@ import { ROOT } from "./run-decant.ts";
 /** By which pods ask for it; `imagePullPolicy: Never`, or another registry would be asked. */
 export const DECANT_IMAGE = "decant:test";
 
+/** Whoever goes between two states of the sources finds both. */
+const KEPT = 3;
+
 /**
  * The file's name. It is made if there is none for these sources: in minutes the first time, later in less than one.
  * @throws Error if images cannot be built here
@@ -23,9 +26,15 @@ export async function decantTarball(): Promise<string> {
   // Under another name first: two test processes may make it at the same time.
   const unfinished = `${tarball}.${process.pid}`;
   await image.save(unfinished, `docker.io/library/${DECANT_IMAGE}`);
-  for (const old of fs.globSync(path.join(CACHE, "decant-*.tar"))) fs.rmSync(old, { force: true });
   fs.renameSync(unfinished, tarball);
+  const newestFirst = fs.globSync(path.join(CACHE, "decant-*.tar")).sort((a, b) => ageOf(a) - ageOf(b));
+  for (const old of newestFirst.slice(KEPT)) fs.rmSync(old, { force: true });
   return tarball;
+}
+
+/** The same for a file that another process has removed meanwhile. */
+function ageOf(file: string): number {
+  return -(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
 }
 
 /** Of the Dockerfile, its base, and what .dockerignore lets in: names, modes and contents. */
