@@ -32,7 +32,7 @@ export async function decantTarball(): Promise<string> {
   return tarball;
 }
 
-/** The same for a file that another process has removed meanwhile. */
+/** Greater for an older one. One that another process has removed meanwhile is the oldest. */
 function ageOf(file: string): number {
   return -(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
 }
