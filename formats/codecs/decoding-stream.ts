@@ -15,6 +15,8 @@ export interface Decoder {
    */
   run(window: InputWindow, into: Uint8Array): number | Promise<number>;
   readonly finished: boolean;
+  /** It decodes in threads of its own: where its window is empty it is given more before it is asked for output. */
+  readonly worksAhead?: boolean;
   /** Frees what it holds, a second time too. Called when it has finished or failed, or when nobody reads on. */
   close(): void;
 }
@@ -70,7 +72,7 @@ export class DecodingStream implements ByteStream {
 
   /** One step: undefined means that another one is needed. */
   #turn(into: Uint8Array): number | undefined | Promise<number | undefined> {
-    if (this.#wantsInput) {
+    if (this.#wantsInput || (this.#decoder.worksAhead === true && this.#window.length === 0 && !this.#window.ended)) {
       this.#wantsInput = false;
       const count = this.#window.refill();
       return typeof count === "number" ? undefined : count.then(() => undefined);

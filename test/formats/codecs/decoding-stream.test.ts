@@ -46,6 +46,29 @@ describe("DecodingStream", () => {
     assert.equal(stream.read(new Uint8Array(60)), 0);
   });
 
+  it("gives a decoder that works ahead more input before it asks for what is ready", async () => {
+    const reads: Record<string, number> = {};
+    for (const worksAhead of [true, false]) {
+      const input = new CountedInput(samplePlain(30), 10);
+      const taken: number[] = [];
+      const decoder: Decoder = {
+        finished: false,
+        worksAhead,
+        run(window, into) {
+          taken.push(...window.bytes());
+          window.consume(window.length);
+          into[0] = taken.shift() ?? 0;
+          return 1;
+        },
+        close: () => undefined,
+      };
+      const stream = new DecodingStream(input, decoder);
+      for (let i = 0; i < 3; i++) assert.equal(stream.read(new Uint8Array(10)), 1);
+      reads[String(worksAhead)] = input.reads;
+    }
+    assert.deepEqual(reads, { true: 3, false: 1 });
+  });
+
   it("frees the decoder at the end, at a failure and when it is closed", async () => {
     const decoder = new Copy(false);
     await readAll(new DecodingStream(new CountedInput(samplePlain(10)), decoder));
