@@ -13,7 +13,7 @@ import { scratchName, workerName } from "./plan/worker/object-name.ts";
 import { nameKey } from "./store.ts";
 
 /** What is known of an import that is no object in the cluster. */
-export type Asides = Pick<ObservedImport, "pending" | "workerWarning" | "rejected" | "progress">;
+export type Asides = Pick<ObservedImport, "pending" | "workerWarning" | "proxyCopy" | "rejected" | "progress">;
 
 export interface ObserveOptions {
   readonly namespace: string;

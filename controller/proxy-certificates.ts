@@ -3,12 +3,14 @@
  * when an import is planned, and again after a while: an administrator may mend it, and watching all ConfigMaps of a namespace
  * for one of them would be a right too many.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import type { CdiConfig } from "./api/cdi.ts";
 import { CONFIG_MAP } from "./api/kinds.ts";
-import type { ConfigMap } from "./api/kube.ts";
+import type { ConfigMap, StringMap } from "./api/kube.ts";
 import type { Log } from "./log.ts";
+import { isMap } from "./plan/draft.ts";
 import type { FoundCertificates } from "./plan/observed.ts";
 
 export interface ProxyCertificatesOptions {
@@ -34,9 +36,14 @@ export class ProxyCertificates {
     this.#options = options;
   }
 
-  /** As it was found last; undefined: CDIConfig names none. */
+  /** As it was found last, the same object for as long as it says the same; undefined: CDIConfig names none. */
   get found(): FoundCertificates | undefined {
     return this.#found;
+  }
+
+  /** In how many milliseconds it is asked for again; undefined: CDIConfig names none. */
+  get dueInMs(): number | undefined {
+    return this.#name === "" ? undefined : Math.max(0, this.#dueAt - this.#options.now());
   }
 
   /** Asks if it is time; those who plan at the same moment wait for one answer. */
@@ -60,7 +67,8 @@ export class ProxyCertificates {
     if (name !== this.#name) return;
     const isMissing = "missing" in found;
     // What was there a moment ago does for a while, if the API server does not answer.
-    if (!isMissing || this.#found === undefined || found.missing === missing(namespace, name)) this.#found = found;
+    const isKnown = !isMissing || this.#found === undefined || found.missing === missing(namespace, name);
+    if (isKnown && !isDeepStrictEqual(found, this.#found)) this.#found = found;
     this.#dueAt = now() + (isMissing ? MISSING_FRESH_MS : FRESH_MS);
     this.#asking = undefined;
   }
@@ -68,8 +76,8 @@ export class ProxyCertificates {
   async #find(name: string): Promise<FoundCertificates> {
     const { client, log, namespace } = this.#options;
     try {
-      const { data } = (await client.get(CONFIG_MAP, name, namespace)) as ConfigMap;
-      return { data: textsIn(data) };
+      const { data, binaryData } = (await client.get(CONFIG_MAP, name, namespace)) as ConfigMap;
+      return { data: textsIn(data), binaryData: textsIn(binaryData) };
     } catch (error) {
       if (error instanceof ApiError && error.isNotFound) return { missing: missing(namespace, name) };
       log.warn("cannot read the certificates of the proxy", { namespace, name, error });
@@ -87,10 +95,7 @@ function nameIn(config: CdiConfig | undefined): string {
   return typeof name === "string" ? name : "";
 }
 
-function textsIn(data: unknown): Readonly<Record<string, string>> {
-  if (typeof data !== "object" || data === null) return {};
-  return Object.fromEntries(Object.entries(data).filter(([, value]) => typeof value === "string")) as Record<
-    string,
-    string
-  >;
+function textsIn(data: unknown): StringMap {
+  if (!isMap(data)) return {};
+  return Object.fromEntries(Object.entries(data).filter(([, value]) => typeof value === "string")) as StringMap;
 }

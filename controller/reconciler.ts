@@ -14,7 +14,9 @@ import type { ClusterFacts, ControllerSettings, ObservedImport, Rejection } from
 import { planConfig } from "./plan/cluster/config.ts";
 import { planProfile } from "./plan/cluster/profile.ts";
 import { planImport } from "./plan/plan.ts";
+import { claimWithProxyCopy } from "./plan/worker/proxy-config-map.ts";
 import { ProxyCertificates } from "./proxy-certificates.ts";
+import { ProxyCopies } from "./proxy-copies.ts";
 import type { WorkResult } from "./queue.ts";
 import { unitOfKey } from "./units.ts";
 import type { Unit } from "./units.ts";
@@ -48,6 +50,7 @@ export class Reconciler {
   readonly #facts: ClusterFacts;
   readonly #pending: PendingEvents;
   readonly #certificates: ProxyCertificates;
+  readonly #copies: ProxyCopies;
   readonly #refused = new Map<string, Refused>();
 
   constructor(options: ReconcilerOptions) {
@@ -55,13 +58,15 @@ export class Reconciler {
     this.#options = options;
     this.#executor = { client, cache, log, identity, now: () => new Date(now()) };
     this.#certificates = new ProxyCertificates({ client, log, now, namespace });
+    this.#copies = new ProxyCopies({ client, log });
     this.#facts = clusterFacts(cache, settings, this.#certificates);
     this.#pending = new PendingEvents({ client, log, now });
   }
 
-  /** An object is gone, and so is the interest in why it was pending. */
+  /** An object is gone, and so is the interest in why it was pending, and in what lies beside it. */
   forget(uid: string): void {
     this.#pending.forget(uid);
+    this.#copies.forget(uid);
   }
 
   /** @throws Error only for a bug of a plan */
@@ -86,7 +91,7 @@ export class Reconciler {
     if (unit.of === "profile") return { actions: this.#planProfile(unit.name), askAgainMs: undefined };
     const { cache, now, progressOf } = this.#options;
     const { namespace, name } = unit;
-    const look = (told: Pick<ObservedImport, "pending" | "workerWarning">): ObservedImport => {
+    const look = (told: Pick<ObservedImport, "pending" | "workerWarning" | "proxyCopy">): ObservedImport => {
       const asides = { ...told, rejected, progress: progressOf(key) };
       return observe(cache, { namespace, name, now: new Date(now()), asides, facts: this.#facts });
     };
@@ -98,12 +103,16 @@ export class Reconciler {
     const claim = prime ?? target;
     if (claim === undefined) return { actions: planImport(first), askAgainMs: undefined };
     await this.#certificates.refresh(this.#facts.config);
+    const copied = claimWithProxyCopy(first);
+    const certificatesDue = copied === undefined ? undefined : this.#certificates.dueInMs;
+    const proxyCopy = copied === undefined ? undefined : await this.#copies.look(copied, this.#certificates.found);
     const claimDue = await this.#pending.refresh(claim);
     const workerDue = worker === undefined ? undefined : await this.#pending.refresh(worker);
     const said = this.#pending.newest(claim);
     const pending = said === undefined ? undefined : { claim: claim.metadata.name, ...said };
     const workerWarning = worker === undefined ? undefined : this.#pending.newestWarning(worker);
-    return { actions: planImport(look({ pending, workerWarning })), askAgainMs: soonest(claimDue, workerDue) };
+    const actions = planImport(look({ pending, workerWarning, proxyCopy }));
+    return { actions, askAgainMs: soonest(claimDue, workerDue, certificatesDue) };
   }
 
   #planProfile(name: string): readonly Action[] {
@@ -143,7 +152,7 @@ interface Planned {
   readonly askAgainMs: number | undefined;
 }
 
-function soonest(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
+function soonest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((one) => one !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }

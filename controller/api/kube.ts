@@ -172,6 +172,8 @@ export interface Container {
 export interface ConfigMap extends KubeObject {
   readonly kind: "ConfigMap";
   readonly data?: StringMap;
+  /** In base64: what is no UTF-8, such as certificates with remarks in an older encoding. */
+  readonly binaryData?: StringMap;
 }
 
 export interface Toleration {

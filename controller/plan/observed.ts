@@ -3,7 +3,7 @@
  * the DataVolume (none for a claim made by hand), its target claim, and what was made to fill it.
  */
 import type { Cdi, CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "../api/cdi.ts";
-import type { Claim, CsiDriver, Pod, StorageClass, StringMap, Volume } from "../api/kube.ts";
+import type { Claim, ConfigMap, CsiDriver, Pod, StorageClass, Volume } from "../api/kube.ts";
 
 export interface ObservedImport {
   /** For times in conditions, and for what is due. */
@@ -39,6 +39,8 @@ export interface ObservedImport {
   readonly pending: { readonly claim: string; readonly reason: string; readonly message: string } | undefined;
   /** The newest warning about the worker while it is Pending, in the kubelet's words: it waits for a Secret, a ConfigMap, a volume. */
   readonly workerWarning?: { readonly reason: string; readonly message: string } | undefined;
+  /** The copy of the proxy's certificates beside the claim to fill, if it was looked at in this pass. */
+  readonly proxyCopy?: ConfigMap | "none" | undefined;
   /** What the API server refused to do for this import, while it is too early to ask again: the plan tells, and does not ask. */
   readonly rejected: Rejection | undefined;
   /** What the worker's metrics said last: `45.31%`. */
@@ -74,8 +76,10 @@ export interface ClusterFacts {
   readonly workers: { readonly total: number; readonly byNode: ReadonlyMap<string, number> };
 }
 
-/** The data of a ConfigMap, or why it cannot be had, as a sentence. */
-export type FoundCertificates = { readonly data: StringMap } | { readonly missing: string };
+/** What a ConfigMap holds, or why it cannot be had, as a sentence. */
+export type FoundCertificates = Certificates | { readonly missing: string };
+
+export type Certificates = Required<Pick<ConfigMap, "data" | "binaryData">>;
 
 /** What the controller's command line and environment say. */
 export interface ControllerSettings {

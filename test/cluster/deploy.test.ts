@@ -38,12 +38,12 @@ const ALLOWED = [
   "list events",
   "get configmaps",
   "create configmaps",
+  "patch configmaps",
 ];
 const DENIED = [
   "get secrets",
   "list secrets",
   "list configmaps",
-  "patch configmaps",
   "delete configmaps",
   "list nodes",
   "get namespaces",

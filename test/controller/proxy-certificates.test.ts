@@ -14,12 +14,13 @@ import { silentLog } from "../support/silent-log.ts";
 const configNaming = (trustedCAProxy: string) => cdiConfig({}, { importProxy: { trustedCAProxy } });
 const NOT_FOUND = new ApiError(404, "NotFound", "not found");
 const CERTIFICATES = { "ca.pem": "one" };
+const FOUND = { data: CERTIFICATES, binaryData: {} };
 
 describe("ProxyCertificates", () => {
   it("asks once for all who plan at a moment, and again after a minute", async () => {
     const { certificates, asked, pass } = prepare(() => ({ data: CERTIFICATES }));
     await Promise.all([1, 2, 3].map(async () => await certificates.refresh(configNaming("ca"))));
-    assert.deepEqual(certificates.found, { data: CERTIFICATES });
+    assert.deepEqual(certificates.found, FOUND);
     assert.deepEqual(asked, ["decant/ca"]);
     pass(59_000);
     await certificates.refresh(configNaming("ca"));
@@ -35,10 +36,27 @@ describe("ProxyCertificates", () => {
     assert.deepEqual([certificates.found, asked], [undefined, []]);
     await certificates.refresh(configNaming("a"));
     await certificates.refresh(configNaming("b"));
-    assert.deepEqual(certificates.found, { data: { name: "b" } });
+    assert.deepEqual(certificates.found, { data: { name: "b" }, binaryData: {} });
     await certificates.refresh(configNaming(""));
     assert.equal(certificates.found, undefined);
     assert.deepEqual(asked, ["decant/a", "decant/b"]);
+  });
+
+  it("is the same object for as long as it says the same, and tells when it is due", async () => {
+    let data = { ...CERTIFICATES };
+    const { certificates, pass } = prepare(() => ({ data }));
+    assert.equal(certificates.dueInMs, undefined);
+    await certificates.refresh(configNaming("ca"));
+    const { found } = certificates;
+    assert.equal(certificates.dueInMs, 60_000);
+    data = { ...CERTIFICATES };
+    pass(60_000);
+    await certificates.refresh(configNaming("ca"));
+    assert.equal(certificates.found, found);
+    data = { "ca.pem": "another" };
+    pass(60_000);
+    await certificates.refresh(configNaming("ca"));
+    assert.notEqual(certificates.found, found);
   });
 
   it("says what is missing, and notices soon that it is there", async () => {
@@ -49,7 +67,7 @@ describe("ProxyCertificates", () => {
     isThere = true;
     pass(5000);
     await certificates.refresh(configNaming("ca"));
-    assert.deepEqual(certificates.found, { data: CERTIFICATES });
+    assert.deepEqual(certificates.found, FOUND);
   });
 
   it("keeps what it has while the API server does not answer, not when it is gone", async () => {
@@ -62,7 +80,7 @@ describe("ProxyCertificates", () => {
     await ask();
     answer = new ApiError(503, "", "overloaded");
     await ask();
-    assert.deepEqual(certificates.found, { data: CERTIFICATES });
+    assert.deepEqual(certificates.found, FOUND);
     answer = NOT_FOUND;
     await ask();
     assert.match(JSON.stringify(certificates.found), /is missing/);
@@ -74,9 +92,9 @@ describe("ProxyCertificates", () => {
       ["text", {}],
       [{ "ca.pem": "one", number: 1, nothing: null }, CERTIFICATES],
     ] as const) {
-      const { certificates } = prepare(() => ({ data }));
+      const { certificates } = prepare(() => ({ data, binaryData: data }));
       await certificates.refresh(configNaming("ca"));
-      assert.deepEqual(certificates.found, { data: wanted });
+      assert.deepEqual(certificates.found, { data: wanted, binaryData: wanted });
     }
   });
 

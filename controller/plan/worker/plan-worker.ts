@@ -11,6 +11,7 @@ import type { ImportDraft } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
 import { hasScratch } from "./ending.ts";
 import { scratchName, workerName } from "./object-name.ts";
+import { refreshProxyCopy } from "./proxy-config-map.ts";
 import { reportWorker } from "./report-worker.ts";
 import { FRESH_START, hasEndedForGood, isRetryDue } from "./retry.ts";
 import { noteState } from "./running-note.ts";
@@ -39,6 +40,7 @@ export function planWorker(draft: ImportDraft): void {
   }
   if (hasEndedForGood(claim)) return planAfterFailure(draft, claim);
   if (worker === undefined) return start(draft, claim);
+  refreshProxyCopy(draft, claim);
   if (!planScratch(draft, claim, worker)) return;
   reportWorker(draft, claim, worker);
 }

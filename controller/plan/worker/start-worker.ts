@@ -11,7 +11,7 @@ import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstC
 import { rejectionReason } from "../telling.ts";
 import { workerName } from "./object-name.ts";
 import { readPlacement } from "./placement.ts";
-import { proxyCertificatesFor, proxyConfigMap, proxyConfigMapName } from "./proxy-config-map.ts";
+import { provideProxyCopy, proxyCertificatesFor, proxyConfigMapName } from "./proxy-config-map.ts";
 import { completeAnnotations, ensureLabel, tellSuccess } from "./report-worker.ts";
 import { retryAsked } from "./retry.ts";
 import { noteState } from "./running-note.ts";
@@ -62,7 +62,7 @@ export function startWorker(draft: ImportDraft, claim: Claim): void {
   if (isOfWorker(rejected, claim)) return reportRejection(draft, claim, rejected);
   const retry = retryAsked(draft.now);
   if (retry !== undefined) draft.annotate(claim, { [ANNOTATIONS.retried]: retry });
-  if (certificates !== undefined) draft.create(proxyConfigMap(claim, certificates.data, cluster));
+  if (certificates !== undefined) provideProxyCopy(draft, claim, certificates);
   draft.create(workerPod({ claim, target, request, placement: reading.placement, cluster }), "worker");
 }
 

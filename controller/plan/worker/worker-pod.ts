@@ -16,7 +16,7 @@ import { CERT_DIR, GOOGLE_DIR, SHARED_DIR, workerEnvironment } from "./environme
 import { serveDisk, sharedVolume } from "./node-pull.ts";
 import { scratchName, workerName } from "./object-name.ts";
 import { podAnnotations } from "./pod-annotations.ts";
-import { PROXY_CERT_DIR, proxyCertificatesFor, proxyConfigMapName } from "./proxy-config-map.ts";
+import { PROXY_CERT_DIR, PROXY_CERT_VOLUME, proxyCertificatesFor, proxyConfigMapName } from "./proxy-config-map.ts";
 import type { WorkerRequest } from "./worker-request.ts";
 
 export const WORKER_CONTAINER = "importer";
@@ -126,7 +126,7 @@ function mountsOf(claim: Claim, request: WorkerRequest, cluster: ClusterFacts): 
   }
   if (proxyCertificatesFor(request, cluster) !== undefined) {
     const name = proxyConfigMapName(claim.metadata.name);
-    mounts.push({ volume: { name: "cdi-proxy-cert-vol", configMap: { name } }, path: PROXY_CERT_DIR });
+    mounts.push({ volume: { name: PROXY_CERT_VOLUME, configMap: { name } }, path: PROXY_CERT_DIR });
   }
   if (source === "gcs" && secret !== undefined) {
     mounts.push({ volume: { name: "cdi-secret-vol", secret: { secretName: secret } }, path: GOOGLE_DIR });
