@@ -72,11 +72,13 @@ export class ClusterCache {
   readonly configs = new Store<CachedKinds["CDIConfig"], never>({});
   readonly snapshotClasses = new Store<CachedKinds["VolumeSnapshotClass"], never>({});
   readonly cdis = new Store<CachedKinds["CDI"], never>({});
+  readonly crons = new Store<CachedKinds["DataImportCron"], never>({});
 
   readonly #stores = {
     CDI: this.cdis,
     CDIConfig: this.configs,
     CSIDriver: this.csiDrivers,
+    DataImportCron: this.crons,
     DataVolume: this.dataVolumes,
     PersistentVolume: this.volumes,
     PersistentVolumeClaim: this.claims,

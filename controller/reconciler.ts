@@ -12,7 +12,9 @@ import { PendingEvents } from "./pending-events.ts";
 import type { Action } from "./plan/action.ts";
 import type { ClusterFacts, ControllerSettings, ObservedImport, Rejection } from "./plan/observed.ts";
 import { planConfig } from "./plan/cluster/config.ts";
+import { planCron } from "./plan/cluster/cron.ts";
 import { planProfile } from "./plan/cluster/profile.ts";
+import { fillPath } from "./plan/claim-to-fill.ts";
 import { planImport } from "./plan/plan.ts";
 import { claimWithProxyCopy } from "./plan/worker/proxy-config-map.ts";
 import { ProxyCertificates } from "./proxy-certificates.ts";
@@ -90,6 +92,10 @@ export class Reconciler {
     if (unit.of === "config") return { actions: planConfig(this.#facts), askAgainMs: undefined };
     if (unit.of === "profile") return { actions: this.#planProfile(unit.name), askAgainMs: undefined };
     const { cache, now, progressOf } = this.#options;
+    if (unit.of === "cron") {
+      const cron = cache.crons.get(unit.namespace, unit.name);
+      return { actions: cron === undefined ? [] : planCron(cron, new Date(now())), askAgainMs: undefined };
+    }
     const { namespace, name } = unit;
     const look = (told: Pick<ObservedImport, "pending" | "workerWarning" | "proxyCopy">): ObservedImport => {
       const asides = { ...told, rejected, progress: progressOf(key) };
@@ -101,7 +107,9 @@ export class Reconciler {
       return { actions: [], askAgainMs: undefined };
     }
     const claim = prime ?? target;
-    if (claim === undefined) return { actions: planImport(first), askAgainMs: undefined };
+    // A claim that is not for this controller to fill asks for nothing that is not in the cache.
+    const isOthers = dataVolume === undefined && (target === undefined || fillPath(target) === "none");
+    if (claim === undefined || isOthers) return { actions: planImport(first), askAgainMs: undefined };
     await this.#certificates.refresh(this.#facts.config);
     const copied = claimWithProxyCopy(first);
     const certificatesDue = copied === undefined ? undefined : this.#certificates.dueInMs;

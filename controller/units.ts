@@ -18,6 +18,8 @@ export type Unit =
   | { readonly of: "import"; readonly namespace: string; readonly name: string }
   /** The StorageProfile of a StorageClass. */
   | { readonly of: "profile"; readonly name: string }
+  /** A DataImportCron. */
+  | { readonly of: "cron"; readonly namespace: string; readonly name: string }
   /** CDIConfig. */
   | { readonly of: "config" };
 
@@ -30,13 +32,17 @@ function importKey(namespace: string | undefined, name: string): string {
   return `import/${nameKey(namespace, name)}`;
 }
 
+function cronKey(namespace: string | undefined, name: string): string {
+  return `cron/${nameKey(namespace, name)}`;
+}
+
 function profileKey(storageClass: string): string {
   return `profile/${storageClass}`;
 }
 
 export function unitOfKey(key: string): Unit {
   const [of, first = "", second = ""] = key.split("/");
-  if (of === "import") return { of, namespace: first, name: second };
+  if (of === "import" || of === "cron") return { of, namespace: first, name: second };
   return of === "profile" ? { of, name: first } : { of: "config" };
 }
 
@@ -71,6 +77,8 @@ function unitsOf(kind: CachedKind, object: KubeObject, cache: ClusterCache): rea
       return [...allProfiles(cache), ...waiting(cache)];
     case "VolumeSnapshotClass":
       return allProfiles(cache);
+    case "DataImportCron":
+      return [cronKey(namespace, name)];
     case "CDI":
       return [CONFIG_KEY, ...waiting(cache)];
     case "CDIConfig":

@@ -122,6 +122,12 @@ export interface VolumeImportSource extends KubeObject {
   };
 }
 
+/** As far as it is told that nobody acts on it. */
+export interface DataImportCron extends KubeObject {
+  readonly kind: "DataImportCron";
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
 export interface ClaimPropertySet {
   readonly accessModes?: readonly AccessMode[];
   readonly volumeMode?: VolumeMode;

@@ -1,7 +1,7 @@
 /**
  * The kinds of objects that the controller speaks of to the API server: where each has its address, and its type here.
  */
-import type { Cdi, CdiConfig, DataVolume, StorageProfile, VolumeImportSource } from "./cdi.ts";
+import type { Cdi, CdiConfig, DataImportCron, DataVolume, StorageProfile, VolumeImportSource } from "./cdi.ts";
 import type { Claim, CsiDriver, KubeObject, Pod, StorageClass, Volume } from "./kube.ts";
 import type { SnapshotClass } from "../plan/cluster/profile.ts";
 import { API_VERSION } from "./names.ts";
@@ -11,6 +11,7 @@ export interface CachedKinds {
   readonly CDI: Cdi;
   readonly CDIConfig: CdiConfig;
   readonly CSIDriver: CsiDriver;
+  readonly DataImportCron: DataImportCron;
   readonly DataVolume: DataVolume;
   readonly PersistentVolume: Volume;
   readonly PersistentVolumeClaim: Claim;
@@ -40,6 +41,7 @@ export const CACHED_KINDS: Readonly<Record<CachedKind, Kind>> = {
   CDI: kind(API_VERSION, "CDI", "cdis", false),
   CDIConfig: kind(API_VERSION, "CDIConfig", "cdiconfigs", false),
   CSIDriver: kind("storage.k8s.io/v1", "CSIDriver", "csidrivers", false),
+  DataImportCron: kind(API_VERSION, "DataImportCron", "dataimportcrons"),
   DataVolume: kind(API_VERSION, "DataVolume", "datavolumes"),
   PersistentVolume: kind("v1", "PersistentVolume", "persistentvolumes", false),
   PersistentVolumeClaim: kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),

@@ -91,6 +91,10 @@ export const ANNOTATIONS = {
   defaultClass: "storageclass.kubernetes.io/is-default-class",
   defaultVirtClass: "storageclass.kubevirt.io/is-default-virt-class",
 
+  /** On claims that CDI's other controllers would fill. */
+  uploadTarget: storage("upload.target"),
+  cloneRequest: "k8s.io/CloneRequest",
+
   minimumSupportedSize: own("minimumSupportedPvcSize"),
   configAuthority: own("configAuthority"),
 
@@ -120,6 +124,8 @@ export const LABELS = {
   /** `importer` on a worker pod. */
   workerRole: GROUP,
   scrape: `prometheus.${GROUP}`,
+  /** Asks CDI's webhook to complete a claim as the StorageProfile says. */
+  applyProfile: own("applyStorageProfile"),
 } as const;
 
 /** What a virtual machine made from the disk should look like; copied to the DataVolume, all or none. */

@@ -13,13 +13,13 @@ export type FillPath = "populator" | "legacy" | "none";
 
 export function fillPath(target: Claim): FillPath {
   const annotations = annotationsOf(target);
-  if (annotations[ANNOTATIONS.externalPopulation] !== undefined) return "none";
   const reference = target.spec.dataSourceRef;
   if (reference !== undefined) {
     const isImport =
       reference.apiGroup === GROUP && reference.kind === VOLUME_IMPORT_SOURCE && reference.namespace === undefined;
     return isImport && reference.name !== "" ? "populator" : "none";
   }
+  if (annotations[ANNOTATIONS.externalPopulation] !== undefined) return "none";
   const hasImport =
     annotations[ANNOTATIONS.importSource] !== undefined || annotations[ANNOTATIONS.importEndpoint] !== undefined;
   return hasImport ? "legacy" : "none";

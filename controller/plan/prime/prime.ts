@@ -15,6 +15,7 @@ import type { ImportDraft } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
 import { promisedVolume } from "../handover/promise.ts";
 import { bindsImmediately } from "../storage-class.ts";
+import { SOURCE_NOT_SUPPORTED, tellProfileNotApplied, unsupportedSource } from "../target/unsupported.ts";
 import { rejectionReason, tell, warnOnce } from "../telling.ts";
 import { primeClaim } from "./prime-claim.ts";
 import { primeReadiness } from "./readiness.ts";
@@ -40,6 +41,8 @@ export function planPrime(draft: ImportDraft): void {
   const { targetClaim } = source.spec;
   if (targetClaim !== undefined && targetClaim !== "" && targetClaim !== target.metadata.name) return;
 
+  const unsupported = unsupportedSource(source.spec);
+  if (unsupported !== undefined) return warnOnce(draft, target, SOURCE_NOT_SUPPORTED, unsupported);
   const readiness = primeReadiness(target, cluster);
   if (readiness.is === "refused") warnOnce(draft, target, REASON, readiness.why);
   if (readiness.is !== "ready") return;
@@ -52,6 +55,7 @@ export function planPrime(draft: ImportDraft): void {
   warnOnce(draft, target, REASON, undefined);
   draft.create(created, "prime");
   tell(draft, target, "Normal", "CreatedPVCPrimeSuccessfully", "PVC Prime created successfully");
+  tellProfileNotApplied(draft, target);
 }
 
 /** @returns whether the API server has just refused to create it */

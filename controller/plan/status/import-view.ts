@@ -55,7 +55,8 @@ export function viewImport(now: ObservedImport, dataVolume: DataVolume, problem:
     usesPopulator: path === "populator" || annotations[ANNOTATIONS.usePopulator] === "true",
     isPrePopulated:
       claim !== undefined && (isAdopted(claim, dataVolume) || !requiresWork(claim, dataVolume, now.cluster)),
-    isExternal: annotations[ANNOTATIONS.externalPopulation] !== undefined,
+    // A reference to a VolumeImportSource is for us to follow, whoever wrote it.
+    isExternal: path === "none" && annotations[ANNOTATIONS.externalPopulation] !== undefined,
     isScheduled: filled?.status?.phase === "Bound" && hasWorker(now, path, filledAnnotations),
     isTerminal: (filledAnnotations[ANNOTATIONS.terminal] ?? annotations[ANNOTATIONS.terminal]) !== undefined,
   };

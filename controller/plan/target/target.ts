@@ -18,16 +18,18 @@ import { renderClaim } from "./render-claim.ts";
 import { reservedVolumes } from "./static-volumes.ts";
 import { targetClaim, usesPopulator } from "./target-claim.ts";
 import type { Filling } from "./target-claim.ts";
+import { SOURCE_NOT_SUPPORTED, tellUnsupportedClaim, unsupportedReference, unsupportedSource } from "./unsupported.ts";
 
 /** The gate and the overhead are decided with the claim, for good; CDIConfig is made when the controller starts. */
 const CONFIG_WAIT_MS = 1000;
 
-/** Kinds of source whose DataVolumes are accepted, and wait for a controller that knows them. */
-const UNSUPPORTED = ["upload", "pvc", "snapshot"] as const;
-
 export function planTarget(draft: ImportDraft): void {
   const { dataVolume, target, cluster } = draft.now;
-  if (dataVolume === undefined || dataVolume.metadata.deletionTimestamp !== undefined) return;
+  if (dataVolume === undefined) {
+    if (target !== undefined) tellUnsupportedClaim(draft, target);
+    return;
+  }
+  if (dataVolume.metadata.deletionTimestamp !== undefined) return;
   if (target !== undefined) {
     planExistingTarget(draft, dataVolume, target);
     tellDroppedReference(draft, dataVolume, target);
@@ -39,6 +41,8 @@ export function planTarget(draft: ImportDraft): void {
     draft.again(CONFIG_WAIT_MS);
     return;
   }
+  // A volume that is there already holds what a source would bring.
+  if (!looksForVolumes(dataVolume) && tellUnsupported(draft, dataVolume)) return;
   const rendered = renderClaim(dataVolume, cluster);
   if ("refused" in rendered) {
     draft.problem("ErrClaimNotValid", `The claim cannot be made: ${rendered.refused}`, { phase: "" });
@@ -88,16 +92,24 @@ function externalReference({ spec }: DataVolume): DataReference | undefined {
   return claim?.dataSourceRef ?? claim?.dataSource;
 }
 
+function looksForVolumes(dataVolume: DataVolume): boolean {
+  return annotationsOf(dataVolume)[ANNOTATIONS.checkStaticVolume] !== undefined;
+}
+
 function volumesFor(dataVolume: DataVolume, spec: ClaimSpec, { now }: ImportDraft): readonly string[] {
-  if (annotationsOf(dataVolume)[ANNOTATIONS.checkStaticVolume] === undefined) return [];
+  if (!looksForVolumes(dataVolume)) return [];
   return reservedVolumes(now.cluster, now.namespace, now.name, spec);
 }
 
 /** Undefined where it was reported why there is none. */
 function chooseFilling(draft: ImportDraft, dataVolume: DataVolume, spec: ClaimSpec): Filling | undefined {
   const { cluster } = draft.now;
+  if (tellUnsupported(draft, dataVolume)) return undefined;
   const external = externalReference(dataVolume);
-  if (external === undefined && !hasImport(draft, dataVolume)) return undefined;
+  if (external === undefined && !isImport(dataVolume.spec.source)) {
+    draft.problem("ErrClaimNotValid", "The claim cannot be made: spec.source names no source", { phase: "" });
+    return undefined;
+  }
   const choice = choosePopulator(dataVolume, spec, cluster);
   if ("refused" in choice) {
     draft.problem(choice.refused.reason, choice.refused.message, { phase: "" });
@@ -113,16 +125,11 @@ function chooseFilling(draft: ImportDraft, dataVolume: DataVolume, spec: ClaimSp
   return { by: "others", usePopulator };
 }
 
-function hasImport(draft: ImportDraft, { spec: { source, sourceRef } }: DataVolume): boolean {
-  const unsupported = sourceRef === undefined ? UNSUPPORTED.find((kind) => source?.[kind] !== undefined) : "sourceRef";
-  if (unsupported !== undefined) {
-    const message = `This controller imports images; it does not know the source ${unsupported} yet`;
-    draft.problem("SourceNotSupported", message);
-    return false;
-  }
-  if (isImport(source)) return true;
-  draft.problem("ErrClaimNotValid", "The claim cannot be made: spec.source names no source", { phase: "" });
-  return false;
+/** @returns whether there was something to tell */
+function tellUnsupported(draft: ImportDraft, dataVolume: DataVolume): boolean {
+  const unsupported = unsupportedSource(dataVolume.spec) ?? unsupportedReference(externalReference(dataVolume));
+  if (unsupported !== undefined) draft.problem(SOURCE_NOT_SUPPORTED, unsupported);
+  return unsupported !== undefined;
 }
 
 function isImport(source: ImportSource | undefined): boolean {

@@ -9,6 +9,8 @@ import { claim, observed, populatedClaim, primeOf } from "../../support/observed
 const REFERENCE = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "source" };
 const IN_PLACE = claim({ annotations: { [ANNOTATIONS.importEndpoint]: "http://images.example.org/disk.img" } });
 
+const EXTERNAL = { ...IN_PLACE.metadata.annotations, [ANNOTATIONS.externalPopulation]: "true" };
+
 function referring(change: Partial<typeof REFERENCE & { readonly namespace: string }>): Claim {
   return claim({ ...IN_PLACE.metadata, spec: { dataSourceRef: { ...REFERENCE, ...change } } });
 }
@@ -23,7 +25,8 @@ describe("fillPath", () => {
     ["a reference into another namespace", referring({ namespace: "other" }), "none"],
     ["a reference to an upload", referring({ kind: "VolumeUploadSource" }), "none"],
     ["a reference to another group", referring({ apiGroup: "example.org" }), "none"],
-    ["others' to fill", populatedClaim({ annotations: { [ANNOTATIONS.externalPopulation]: "" } }), "none"],
+    ["others' to fill", claim({ ...IN_PLACE.metadata, annotations: EXTERNAL }), "none"],
+    ["others' to fill, who name a source object", populatedClaim({ annotations: EXTERNAL }), "populator"],
   ];
   for (const [name, target, expected] of rows)
     it(`${name}: ${expected}`, () => assert.equal(fillPath(target), expected));

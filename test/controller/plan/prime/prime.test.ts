@@ -108,7 +108,6 @@ describe("planPrime", () => {
     ["it waits for a consumer", { target: populatedClaim({ spec: { storageClassName: WAITING_CSI_CLASS } }) }],
     ["it has no data source", { target: claim() }],
     ["it is imported in place", { target: claim({ annotations: { [ANNOTATIONS.importSource]: "http" } }) }],
-    ["others fill it", { target: populatedClaim({ annotations: { [ANNOTATIONS.externalPopulation]: "" } }) }],
     [
       "its data source is of another group",
       { target: claim({ spec: { dataSourceRef: { ...ownDataSource, apiGroup: "example.org" } } }) },
