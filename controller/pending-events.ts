@@ -8,6 +8,7 @@ import type { ApiClient } from "./api-client.ts";
 import { EVENT } from "./api/kinds.ts";
 import type { Claim, KubeObject, Pod } from "./api/kube.ts";
 import type { Log } from "./log.ts";
+import { cutText } from "./plan/cut-text.ts";
 
 export interface PendingEventsOptions {
   readonly client: Pick<ApiClient, "list">;
@@ -32,6 +33,10 @@ interface Answer {
 const PATIENCE_MS = 5_000;
 const FIRST_WAIT_MS = 5_000;
 const LAST_WAIT_MS = 300_000;
+
+/** In bytes. Whoever may write events in a namespace may write long ones, and these are kept, and go into annotations. */
+const MAX_REASON = 128;
+const MAX_MESSAGE = 1024;
 
 /** Questions: so many at once, and then one in so long. */
 const BURST = 10;
@@ -114,7 +119,8 @@ function newestFirst(events: readonly Event[]): (Said & { readonly type: unknown
   const told = events.flatMap(({ metadata, type, reason, message, lastTimestamp, eventTime }) => {
     if (typeof reason !== "string" || typeof message !== "string") return [];
     const time = [lastTimestamp, eventTime, metadata.creationTimestamp].find((one) => typeof one === "string");
-    return [{ type, reason, message, time: Date.parse(time ?? "") || 0 }];
+    const said = { reason: cutText(reason, MAX_REASON), message: cutText(message, MAX_MESSAGE) };
+    return [{ type, ...said, time: Date.parse(time ?? "") || 0 }];
   });
   return told.sort((a, b) => b.time - a.time);
 }

@@ -13,7 +13,8 @@ export function trim(kind: CachedKind, object: KubeObject): KubeObject | undefin
   const metadata = trimMetadata(object.metadata);
   if (kind === "Pod") return trimPod({ ...(object as Pod), metadata });
   // Kinds without a spec (StorageClass) are read at their own fields; the others always have one, and nobody trips over it.
-  return { spec: {}, ...object, metadata } as KubeObject;
+  const always = kind === "StorageClass" ? { provisioner: "" } : { spec: {} };
+  return { ...always, ...object, metadata };
 }
 
 function trimMetadata(metadata: ObjectMeta): ObjectMeta {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { describe, it } from "node:test";
 import { askProgress, Progress, progressIn, progressPageOf } from "../../controller/progress.ts";
 import { makeAuthority } from "../support/certificates.ts";
@@ -17,6 +18,11 @@ describe("progressIn", () => {
     [`${LINE} 100`, undefined],
     [`${LINE} 100.5`, undefined],
     [`${LINE} 1e2`, undefined],
+    [`${LINE} 1e308`, undefined],
+    [`${LINE} Infinity`, undefined],
+    [`${LINE} 0x10`, undefined],
+    [`${LINE} 1.${"9".repeat(1000)}`, "2.00%"],
+    [`${LINE} 99.999`, "100.00%"],
     [`${LINE} NaN`, undefined],
     [`${LINE} -1`, undefined],
     [`${LINE} 1234`, undefined],
@@ -61,6 +67,55 @@ describe("askProgress", () => {
     }
     assert.equal(await askProgress(page), undefined, "nobody is there");
   });
+});
+
+describe("a metrics page of a stranger", () => {
+  for (const [what, serve] of [
+    [
+      "sends a gigabyte",
+      (response: ServerResponse) => {
+        const piece = Buffer.alloc(64 * 1024, "x");
+        const send = (): void => {
+          let hasRoom = true;
+          while (hasRoom && !response.destroyed) hasRoom = response.write(piece);
+        };
+        response.on("drain", send);
+        send();
+      },
+    ],
+    [
+      "never ends",
+      (response: ServerResponse) => {
+        const timer = setInterval(() => response.write("#\n"), 20);
+        response.on("close", () => clearInterval(timer));
+      },
+    ],
+    ["never begins", () => undefined],
+    ["sends elsewhere", (response: ServerResponse) => response.writeHead(302, { location: "/" }).end(`${LINE} 1\n`)],
+  ] as const) {
+    it(`${what}: it is left, and its connection closed`, async () => {
+      const certificate = await withTemporaryFolder(async (folder) => makeAuthority(folder).issue("DNS:elsewhere"));
+      const server = https.createServer(certificate, (_, response) => void serve(response));
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const page = { host: "127.0.0.1", port: (server.address() as AddressInfo).port, ownerUid: "uid" };
+      let received = 0;
+      const { promise: closed, resolve } = Promise.withResolvers<void>();
+      server.on("connection", (socket: Socket) => {
+        socket.on("close", () => {
+          received += socket.bytesWritten;
+          resolve();
+        });
+      });
+      try {
+        assert.equal(await askProgress(page), undefined);
+        await closed;
+        assert.ok(received < 16 * 1024 * 1024, `${received} bytes were sent`);
+      } finally {
+        server.closeAllConnections();
+        server.close();
+      }
+    });
+  }
 });
 
 describe("Progress", () => {

@@ -4,8 +4,10 @@
  *
  * All of it is one patch, so that the labels are there when `pod.phase` says Succeeded.
  */
+import { MAX_MESSAGE_LENGTH } from "../../../importer/termination.ts";
 import type { Claim, StringMap } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { cutText } from "../cut-text.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft, MapChange } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
@@ -39,7 +41,7 @@ export function mirrorPrime(draft: ImportDraft, target: Claim, prime: Claim): vo
   draft.label(target, newLabels(target, prime));
   draft.annotate(target, {
     [ANNOTATIONS.prime]: prime.metadata.name,
-    ...Object.fromEntries(MIRRORED.map((name) => [name, from[name]])),
+    ...Object.fromEntries(MIRRORED.map((name) => [name, mirrored(from[name])])),
     [ANNOTATIONS.populatorProgress]: progressOf(draft.now, from, before),
     ...boundCondition(draft.now, before),
   });
@@ -49,6 +51,11 @@ export function mirrorPrime(draft: ImportDraft, target: Claim, prime: Claim): vo
   const { name } = target.metadata;
   if (phase === "Failed") tell(draft, target, "Warning", "importFailed", `Failed to import into PVC ${name}`);
   if (phase === "Succeeded") tell(draft, target, "Normal", "importSucceeded", `Successfully imported into PVC ${name}`);
+}
+
+/** What the worker's step writes is no longer; a user may have written anything, and the target has to have room for it. */
+function mirrored(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : cutText(text, MAX_MESSAGE_LENGTH);
 }
 
 /** KubeVirt's, of any of its domains. What the target says itself stays. */

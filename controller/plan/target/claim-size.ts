@@ -31,7 +31,12 @@ export function claimSize(facts: ClusterFacts, spec: ClaimSpec, minimum: string 
   if (asked === undefined) return { refused: `the storage request ${text.slice(0, 100)} is not a quantity` };
   if (asked < SMALLEST_REQUEST) return { refused: `the storage request ${text} is less than 1Mi` };
   const needed = spec.volumeMode === "Block" ? asked : requiredSpace(Number(overheadOf(facts, spec)), asked);
-  const bytes = Math.max(needed, (minimum === undefined ? undefined : quantityInBytes(minimum)) ?? 0);
-  if (!Number.isSafeInteger(bytes)) return { refused: `the storage request ${text} is larger than any volume` };
+  const smallest = (minimum === undefined ? undefined : quantityInBytes(minimum)) ?? 0;
+  const bytes = Math.max(needed, smallest);
+  if (!Number.isSafeInteger(bytes)) {
+    const what =
+      smallest > needed ? "the smallest volume that its StorageProfile allows" : `the storage request ${text}`;
+    return { refused: `${what} is larger than any volume` };
+  }
   return { request: bytes === asked ? text : String(bytes) };
 }

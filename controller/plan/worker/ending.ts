@@ -5,7 +5,7 @@
 import type { ContainerTermination, Pod } from "../../api/kube.ts";
 import { SCRATCH_VOLUME } from "./worker-pod.ts";
 import { workerStatus } from "./running-state.ts";
-import { parseTermination } from "./termination-message.ts";
+import { isCutOff, parseTermination } from "./termination-message.ts";
 
 export type Ending =
   | { readonly how: "complete" }
@@ -34,6 +34,7 @@ export function endingOf(pod: Pod): Ending | undefined {
     const isChecksum = said !== undefined && (code === CHECKSUM_CODE || message.includes(CHECKSUM_TEXT));
     if (isChecksum || terminal) return { how: "terminal", code: code ?? UNKNOWN_CODE, message, isChecksum };
     if (said?.scratchSpaceRequired === true) return asksForScratch(pod);
+    if (isCutOff(terminated.message)) return unclear(terminated.message);
   }
   const killed = [terminated, worker?.lastState?.terminated].find((one) => one?.reason === OUT_OF_MEMORY);
   // A second time it is the kubelet's to start it again, after a while.
@@ -50,6 +51,12 @@ export function endingOf(pod: Pod): Ending | undefined {
 
 export function hasScratch({ spec }: Pod): boolean {
   return spec.volumes?.some(({ name }) => name === SCRATCH_VOLUME) === true;
+}
+
+/** Only whole words are taken for a success. */
+function unclear(words = ""): Ending {
+  const message = `the worker's message is cut off, so that it is not known whether the disk is whole: ${words}`;
+  return { how: "terminal", code: UNKNOWN_CODE, message, isChecksum: words.includes(CHECKSUM_TEXT) };
 }
 
 /** It cannot help to give it again. */

@@ -3,9 +3,13 @@
  */
 import type { Claim } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { cutText } from "../cut-text.ts";
 import { annotationsOf } from "../draft.ts";
 import type { MapChange } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
+
+/** In bytes: it is written to the claim once more, whose annotations have a limit together. */
+const MAX_RETRY = 1024;
 
 /** No other worker is to be started. */
 export function hasEndedForGood(claim: Claim): boolean {
@@ -15,7 +19,8 @@ export function hasEndedForGood(claim: Claim): boolean {
 
 /** The annotation's value; a DataVolume's counts before its claim's, which may be an old copy. */
 export function retryAsked({ dataVolume, target }: ObservedImport): string | undefined {
-  return annotationsOf(dataVolume)[ANNOTATIONS.retry] ?? annotationsOf(target)[ANNOTATIONS.retry];
+  const asked = annotationsOf(dataVolume)[ANNOTATIONS.retry] ?? annotationsOf(target)[ANNOTATIONS.retry];
+  return asked === undefined ? undefined : cutText(asked, MAX_RETRY);
 }
 
 export function isRetryDue(observed: ObservedImport, claim: Claim): boolean {

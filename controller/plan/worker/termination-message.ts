@@ -32,6 +32,14 @@ export function parseTermination(text: string | undefined): TerminationMessage |
   };
 }
 
+/**
+ * It begins as the JSON form does, and is no JSON: the kubelet keeps 12 KiB of all containers of a pod together, and somebody may
+ * have put more of them beside the worker. What was cut off may be that it failed.
+ */
+export function isCutOff(text: string | undefined): boolean {
+  return text?.startsWith("{") === true && parseTermination(text) === undefined;
+}
+
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);

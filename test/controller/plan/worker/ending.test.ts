@@ -46,6 +46,23 @@ const ROWS: readonly (readonly [string, Pod, Ending | undefined])[] = [
     { how: "terminal", code: "INTERNAL", message: MISMATCH, isChecksum: true },
   ],
   [
+    "succeeded with a text, as others' workers do",
+    workerIn(target, "Succeeded", exitedWith("Import Complete")),
+    { how: "complete" },
+  ],
+  [
+    "had more to say than the kubelet keeps",
+    workerIn(target, "Succeeded", exitedWith('{"message":"the image is too la')),
+    {
+      how: "terminal",
+      code: "INTERNAL",
+      message:
+        "the worker's message is cut off, so that it is not known whether the disk is whole: " +
+        '{"message":"the image is too la',
+      isChecksum: false,
+    },
+  ],
+  [
     "says that no restart helps",
     workerIn(target, "Running", exitedWith({ message: "too small", code: "TARGET_TOO_SMALL", terminal: true })),
     { how: "terminal", code: "TARGET_TOO_SMALL", message: "too small", isChecksum: false },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseTermination } from "../../../../controller/plan/worker/termination-message.ts";
+import { isCutOff, parseTermination } from "../../../../controller/plan/worker/termination-message.ts";
 import { SourceError, TargetError } from "../../../../importer/errors.ts";
 import { failureEnding, scratchEnding, successEnding } from "../../../../importer/termination.ts";
 
@@ -30,6 +30,13 @@ describe("what a worker said", () => {
     assert.equal(said?.code, "TARGET_TOO_SMALL");
     const sum = failureEnding(new SourceError("SOURCE_CHECKSUM", "checksum mismatch: …"), site, options);
     assert.equal(parseTermination(sum.message)?.code, "SOURCE_CHECKSUM");
+  });
+
+  it("is cut off where the kubelet had room for half of it, wherever that is", () => {
+    const whole = JSON.stringify({ message: "é too small", code: "TARGET_TOO_SMALL", terminal: true });
+    for (let end = 1; end < whole.length; end++) assert.equal(isCutOff(whole.slice(0, end)), true, whole.slice(0, end));
+    for (const text of [whole, "{}", "", undefined, "Import Complete", "[1", `"{`]) assert.equal(isCutOff(text), false);
+    assert.equal(isCutOff(JSON.stringify({ message: "x".repeat(4096) })), true, "longer than any worker says");
   });
 
   for (const text of [
