@@ -99,7 +99,8 @@ function isOfSameOwner(found: KubeObject, { metadata: { ownerReferences = [] } }
   return ownerReferences.every(({ uid }) => owners.includes(uid));
 }
 
-async function remove({ object, uid }: Extract<Action, { do: "delete" }>, client: ApiClient, cache: ClusterCache) {
+async function remove(action: Extract<Action, { do: "delete" }>, client: ApiClient, cache: ClusterCache) {
+  const { object, uid, foreground } = action;
   const { apiVersion, kind, namespace, name } = object;
   const gone: KubeObject = {
     apiVersion,
@@ -107,7 +108,7 @@ async function remove({ object, uid }: Extract<Action, { do: "delete" }>, client
     metadata: { name, uid, ...(namespace === undefined ? {} : { namespace }) },
   };
   try {
-    const left = await client.delete(object, { uid });
+    const left = await client.delete(object, { uid }, foreground === true ? "Foreground" : "Background");
     if (left === undefined) cache.forget(gone);
     else cache.apply(left);
   } catch (error) {

@@ -30,7 +30,13 @@ export type Action =
       readonly patch: MergePatch;
     }
   /** That it is gone already is success. */
-  | { readonly do: "delete"; readonly object: ObjectKey; readonly uid: string }
+  | {
+      readonly do: "delete";
+      readonly object: ObjectKey;
+      readonly uid: string;
+      /** The garbage collector takes what it owns before it; undefined: after it. */
+      readonly foreground?: true;
+    }
   | {
       readonly do: "event";
       readonly on: KubeObject;

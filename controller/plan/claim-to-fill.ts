@@ -6,6 +6,7 @@ import type { Claim } from "../api/kube.ts";
 import { ANNOTATIONS, GROUP, VOLUME_IMPORT_SOURCE } from "../api/names.ts";
 import { isControlledBy } from "../api/ownership.ts";
 import { annotationsOf } from "./draft.ts";
+import { hasStagesLeft } from "./import-annotations.ts";
 import type { ObservedImport } from "./observed.ts";
 
 /** `none`: nothing of ours, or another population than an import. */
@@ -33,4 +34,10 @@ export function claimToFill({ target, prime }: ObservedImport): Claim | undefine
   if (path === "legacy") return target;
   // A claim of the prime's name that somebody else made is left alone.
   return prime !== undefined && isControlledBy(prime, target) ? prime : undefined;
+}
+
+/** Its worker has ended well, with the last of its stages if it has several. */
+export function isFilled(claim: Claim): boolean {
+  const annotations = annotationsOf(claim);
+  return annotations[ANNOTATIONS.podPhase] === "Succeeded" && !hasStagesLeft(annotations);
 }

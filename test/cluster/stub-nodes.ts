@@ -96,7 +96,8 @@ export async function startStubNodes(kubeconfig: string): Promise<StubNodes> {
   }
 
   async function end(pod: Pod): Promise<void> {
-    const terminated = { exitCode: 0, reason: "Completed", message: MESSAGE };
+    const finishedAt = new Date().toISOString();
+    const terminated = { exitCode: 0, reason: "Completed", message: MESSAGE, finishedAt };
     const containerStatuses = [
       { name: "importer", image: "", imageID: "", ready: false, restartCount: 0, state: { terminated } },
     ];

@@ -47,6 +47,9 @@ interface Change {
 }
 
 const KINDS: readonly Kind[] = [...Object.values(CACHED_KINDS), EVENT, LEASE, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION];
+/** Of what goes after all that it owns. */
+export const FOREGROUND_FINALIZER = "foregroundDeletion";
+
 const WITH_STATUS: ReadonlySet<string> = new Set(["DataVolume", "StorageProfile", "PersistentVolumeClaim", "Pod"]);
 const PATH = /^\/(?:api\/v1|apis\/([^/]+\/[^/]+))(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(status))?$/;
 
@@ -57,6 +60,8 @@ export class FakeApiServer {
   refuse: (call: Call) => Refusal | undefined = () => undefined;
   /** Every answer waits for it. */
   hold: ((method: string, kind: string) => Promise<void>) | undefined;
+  /** Finalizers of new objects, as admission adds them. */
+  finalizersOf: (kind: string) => readonly string[] | undefined = () => undefined;
   /** Told of every change. */
   onChange: (object: Stored, isGone: boolean) => void = () => undefined;
   readonly #objects = new Map<string, Stored>();
@@ -99,7 +104,9 @@ export class FakeApiServer {
     const kind = kindOf(given);
     const stamp = { uid: randomUUID(), creationTimestamp: new Date().toISOString().replace(/\.\d+Z$/, "Z") };
     const { status, ...rest } = structuredClone(given) as Stored;
-    const object: Stored = { ...rest, metadata: { ...given.metadata, ...stamp } };
+    const finalizers = given.metadata.finalizers ?? this.finalizersOf(kind.kind);
+    const metadata = { ...given.metadata, ...stamp, ...(finalizers === undefined ? {} : { finalizers }) };
+    const object: Stored = { ...rest, metadata };
     if (!WITH_STATUS.has(kind.kind) && status !== undefined) object["status"] = status;
     if (kind.kind === "Pod" || kind.kind === "PersistentVolumeClaim") object["status"] = { phase: "Pending" };
     if (this.#objects.has(keyOf(object))) throw refusalError(409, "AlreadyExists", `${given.metadata.name} exists`);
@@ -133,13 +140,15 @@ export class FakeApiServer {
   }
 
   /** @returns what is left of it */
-  delete(found: Stored): Stored | undefined {
-    if ((found.metadata.finalizers ?? []).length === 0) {
+  delete(found: Stored, propagationPolicy?: string): Stored | undefined {
+    const { finalizers: before = [], deletionTimestamp } = found.metadata;
+    const finalizers = propagationPolicy === "Foreground" ? [...before, FOREGROUND_FINALIZER] : before;
+    if (finalizers.length === 0) {
       this.#remove(found);
       return undefined;
     }
-    if (found.metadata.deletionTimestamp !== undefined) return found;
-    return this.update(found, { metadata: { deletionTimestamp: new Date().toISOString() } });
+    if (deletionTimestamp !== undefined) return found;
+    return this.update(found, { metadata: { finalizers, deletionTimestamp: new Date().toISOString() } });
   }
 
   #remove(object: Stored): Stored {
@@ -198,7 +207,8 @@ export class FakeApiServer {
       }
       const asked = (body?.["preconditions"] as { readonly uid?: string } | undefined)?.uid;
       if (asked !== undefined && asked !== found.metadata.uid) throw refusalError(409, "Conflict", "another UID");
-      return send(200, this.delete(found) ?? { kind: "Status", apiVersion: "v1", status: "Success" });
+      const left = this.delete(found, body?.["propagationPolicy"] as string | undefined);
+      return send(200, left ?? { kind: "Status", apiVersion: "v1", status: "Success" });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       send(error.status, { kind: "Status", apiVersion: "v1", ...error.body });

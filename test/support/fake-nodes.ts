@@ -1,12 +1,14 @@
 /**
- * The rest of a cluster around a FakeApiServer, as far as an import needs it: the binder, a provisioner, the garbage collector,
- * and a kubelet on which workers end as a script says. After every change each of them looks at everything, so the order of
- * events is always the same.
+ * The rest of a cluster around a FakeApiServer, as far as an import needs it: the binder, a provisioner, the protection of
+ * claims in use, the garbage collector, and a kubelet on which workers end as a script says. After every change each of them
+ * looks at everything, so the order of events is always the same.
  *
  * It also keeps the books of what must never be lost: which volumes hold a disk, and which of these were destroyed.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim, OwnerReference, Pod } from "../../controller/api/kube.ts";
 import { mountedClaims } from "../../controller/api/pods.ts";
+import { FOREGROUND_FINALIZER } from "./fake-api-server.ts";
 import type { FakeApiServer, Stored } from "./fake-api-server.ts";
 import { provisionedVolume } from "./provisioned-volume.ts";
 
@@ -15,10 +17,15 @@ export interface FakeNodesOptions {
   readonly startsPods?: () => boolean;
   /** The termination message and exit code of the next run of a worker; undefined: it goes on running. */
   readonly endOf?: (pod: Stored) => { readonly exitCode: number; readonly message: string } | undefined;
+  /** One thing at a time, each when the controller has nothing more to say to the one before. */
+  readonly isPatient?: boolean;
 }
 
 const GOOD_END = { exitCode: 0, message: JSON.stringify({ preallocationApplied: false, message: "Import Complete" }) };
 const NODE = "node-1";
+const PROTECTION = "kubernetes.io/pvc-protection";
+/** Of the event loop, without a call: whoever has read of a change would have made his by then. */
+const QUIET_TURNS = 100;
 
 export class FakeNodes {
   /** Names of volumes that hold a whole disk. */
@@ -28,26 +35,52 @@ export class FakeNodes {
   readonly #server: FakeApiServer;
   readonly #endOf: NonNullable<FakeNodesOptions["endOf"]>;
   readonly #startsPods: () => boolean;
+  readonly #isPatient: boolean;
   #isDue = false;
+  #changes = 0;
 
-  constructor(server: FakeApiServer, { startsPods = () => true, endOf = () => GOOD_END }: FakeNodesOptions = {}) {
+  constructor(server: FakeApiServer, options: FakeNodesOptions = {}) {
+    const { startsPods = () => true, endOf = () => GOOD_END, isPatient = false } = options;
     this.#server = server;
     this.#startsPods = startsPods;
     this.#endOf = endOf;
-    server.onChange = () => this.#schedule();
+    this.#isPatient = isPatient;
+    server.finalizersOf = (kind) => (kind === "PersistentVolumeClaim" ? [PROTECTION] : undefined);
+    server.onChange = () => {
+      this.#changes++;
+      if (!this.#isDue) void this.#act();
+    };
   }
 
-  #schedule(): void {
-    if (this.#isDue) return;
+  async #act(): Promise<void> {
     this.#isDue = true;
-    setImmediate(() => {
-      this.#isDue = false;
-      for (const crd of this.#server.all("CustomResourceDefinition")) this.#serveKind(crd);
-      this.#collectGarbage();
-      for (const volume of this.#server.all("PersistentVolume")) this.#releaseVolume(volume);
-      for (const claim of this.#server.all("PersistentVolumeClaim")) this.#bindClaim(claim);
-      for (const pod of this.#server.all("Pod")) this.#runPod(pod);
-    });
+    await (this.#isPatient ? this.#untilQuiet() : nextTurn());
+    this.#isDue = false;
+    for (const part of this.#parts()) {
+      const before = this.#changes;
+      part();
+      if (this.#isPatient && this.#changes > before) return;
+    }
+  }
+
+  async #untilQuiet(): Promise<void> {
+    let calls = -1;
+    for (let turns = 0; turns < QUIET_TURNS; turns++) {
+      await nextTurn();
+      if (this.#server.calls.length === calls) continue;
+      calls = this.#server.calls.length;
+      turns = 0;
+    }
+  }
+
+  *#parts(): Generator<() => void> {
+    const each = (kind: string, act: (object: Stored) => void) => this.#server.all(kind).map((one) => () => act(one));
+    yield () => this.#server.all("CustomResourceDefinition").forEach((crd) => this.#serveKind(crd));
+    yield () => this.#collectGarbage();
+    yield* each("PersistentVolumeClaim", (claim) => this.#unprotect(claim));
+    yield* each("PersistentVolume", (volume) => this.#releaseVolume(volume));
+    yield* each("PersistentVolumeClaim", (claim) => this.#bindClaim(claim));
+    yield* each("Pod", (pod) => this.#runPod(pod));
   }
 
   #serveKind(crd: Stored): void {
@@ -60,11 +93,33 @@ export class FakeNodes {
       return this.#server.all(kind);
     });
     const uids = new Set(objects.map(({ metadata }) => metadata.uid));
+    const inForeground = objects.filter(({ metadata }) => metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true);
+    const waitedFor = new Set(inForeground.map(({ metadata }) => metadata.uid));
     for (const object of objects) {
       const owners: readonly OwnerReference[] = object.metadata.ownerReferences ?? [];
-      const isOrphan = owners.length > 0 && owners.every(({ uid }) => !uids.has(uid));
+      const isOrphan = owners.length > 0 && owners.every(({ uid }) => !uids.has(uid) || waitedFor.has(uid));
       if (isOrphan && object.metadata.deletionTimestamp === undefined) this.#server.delete(object);
     }
+    for (const owner of inForeground) {
+      const isOwner = ({ uid }: OwnerReference): boolean => uid === owner.metadata.uid;
+      if (!objects.some(({ metadata }) => metadata.ownerReferences?.some(isOwner)))
+        this.#finish(owner, FOREGROUND_FINALIZER);
+    }
+  }
+
+  /** Whoever mounts a claim holds it, also when he has ended. */
+  #unprotect(claim: Stored): void {
+    const { name, deletionTimestamp, finalizers = [] } = claim.metadata;
+    if (deletionTimestamp === undefined || !finalizers.includes(PROTECTION)) return;
+    const isUsed = this.#server.all("Pod").some((pod) => {
+      return pod["spec"].nodeName !== undefined && mountedClaims(pod as Pod).includes(name);
+    });
+    if (!isUsed) this.#finish(claim, PROTECTION);
+  }
+
+  #finish(object: Stored, finalizer: string): void {
+    const finalizers = object.metadata.finalizers?.filter((one) => one !== finalizer);
+    this.#server.patch(object, { metadata: { finalizers } });
   }
 
   /** A volume whose claim is gone is released, and with the policy Delete destroyed. */
@@ -133,7 +188,8 @@ export class FakeNodes {
       if (end === undefined) return;
       const volumes = claims.flatMap((claim) => (claim?.["spec"] as Spec | undefined)?.volumeName ?? []);
       if (end.exitCode === 0) for (const volume of volumes) this.filled.add(volume);
-      const terminated = { ...end, reason: end.exitCode === 0 ? "Completed" : "Error" };
+      const reason = end.exitCode === 0 ? "Completed" : "Error";
+      const terminated = { ...end, reason, finishedAt: new Date().toISOString() };
       this.#server.update(pod, { status: { phase: "Succeeded", containerStatuses: status({ terminated }) } });
     }
   }

@@ -4,18 +4,18 @@
  *
  *   1. It is promised to the target and its policy becomes Retain.
  *   2. Its claimRef becomes the target's. Kubernetes binds the target to it and calls the prime Lost.
- *   3. When the target is bound, its policy is restored. Then the prime can go.
+ *   3. When the target is bound, its policy is restored. Then the prime can go, and its worker with it.
  *
  * A promise whose target is gone is ended, so that the volume goes the way of its policy.
  */
 import type { Claim, ObjectMeta, ObjectReference, Volume } from "../../api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../api/names.ts";
 import type { MergePatch } from "../action.ts";
-import { claimToFill, fillPath } from "../claim-to-fill.ts";
+import { claimToFill, fillPath, isFilled } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
-import { hasStagesLeft } from "../import-annotations.ts";
 import { warnOnce } from "../telling.ts";
+import { goesWithPrime } from "../worker/worker-removal.ts";
 import { mirrorPrime } from "./mirror.ts";
 import { endPromise, isMeantFor, makePromise, promisedVolume } from "./promise.ts";
 
@@ -80,7 +80,8 @@ function arrive(draft: ImportDraft, target: Claim, prime: Claim | undefined): vo
   }
   // Kubernetes' word that the volume has gone over: without it, deleting the prime could take the volume along.
   if (prime?.metadata.uid === undefined || prime.metadata.deletionTimestamp !== undefined) return;
-  if (prime.status?.phase === "Lost" && isFilled(prime) && !isRetained) draft.delete(prime);
+  if (prime.status?.phase !== "Lost" || !isFilled(prime) || isRetained) return;
+  draft.delete(prime, { foreground: goesWithPrime(draft.now) });
 }
 
 /** Somebody bound the target to another volume meanwhile: the filled one is kept with its prime, and not called the target's. */
@@ -95,12 +96,6 @@ function warnOfOtherVolume(draft: ImportDraft, target: Claim, prime: Claim): voi
 function warnOfForeign(draft: ImportDraft, target: Claim, volume: Volume): void {
   const message = `Volume ${volume.metadata.name}, which was filled for this claim, has been given to another claim`;
   warnOnce(draft, target, "ErrClaimNotFilled", message);
-}
-
-/** The worker has ended well, with the last of its stages if it has several. */
-function isFilled(prime: Claim): boolean {
-  const annotations = annotationsOf(prime);
-  return annotations[ANNOTATIONS.podPhase] === "Succeeded" && !hasStagesLeft(annotations);
 }
 
 function holdsSame(target: Claim, prime: Claim): boolean {

@@ -18,7 +18,7 @@ import { noteState } from "./running-note.ts";
 import { stopped } from "./running-state.ts";
 import { scratchClaim } from "./scratch-claim.ts";
 import { startWorker } from "./start-worker.ts";
-import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts";
+import { isLeaving, isWorkerOf, removeEndedWorker, removeWithClaim, removeWorker } from "./worker-removal.ts";
 
 /** Until the garbage collector has taken what was somebody else's. */
 const LEFTOVERS_GONE_AFTER_MS = 5000;
@@ -28,12 +28,12 @@ export function planWorker(draft: ImportDraft): void {
   for (const orphan of orphans) removeWorker(draft, orphan);
   const claim = claimToFill(draft.now);
   if (claim === undefined || isLeaving(claim) || isLeaving(target)) {
-    if (worker !== undefined) removeWorker(draft, worker);
+    if (worker !== undefined) removeWithClaim(draft, worker);
     return;
   }
   // The next pass has it.
   if (claim.metadata.uid === undefined) return;
-  if (worker !== undefined && !isOf(worker, claim)) return reportStranger(draft, claim, worker);
+  if (worker !== undefined && !isWorkerOf(worker, claim)) return reportStranger(draft, claim, worker);
   if (annotationsOf(claim)[ANNOTATIONS.podPhase] === "Succeeded") {
     if (worker !== undefined) removeEndedWorker(draft, worker);
     return;
@@ -98,10 +98,6 @@ function waitForScratchName(draft: ImportDraft, claim: Claim, scratch: Claim): v
   if (owner?.kind === "Pod" && owner.name === workerName(claim.metadata.name)) return;
   const message = `PersistentVolumeClaim ${scratchName(claim.metadata.name)} exists and is not of this import`;
   noteState(draft, claim, stopped("ErrStartingPod", message), { event: "ErrStartingPod" });
-}
-
-function isOf({ metadata: { ownerReferences = [] } }: Pod, claim: Claim): boolean {
-  return ownerReferences.some(({ uid }) => uid === claim.metadata.uid);
 }
 
 /** A pod of the worker's name: of an earlier claim of the same name, until the garbage collector has taken it, or anybody's. */

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import type { Claim } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
-import { claimToFill, fillPath } from "../../../controller/plan/claim-to-fill.ts";
+import { claimToFill, fillPath, isFilled } from "../../../controller/plan/claim-to-fill.ts";
 import { claim, observed, populatedClaim, primeOf } from "../../support/observed-import.ts";
 
 const REFERENCE = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "source" };
@@ -45,4 +45,18 @@ describe("claimToFill", () => {
     ["a prime of an earlier target", { target: populatedClaim({ uid: "next-uid" }), prime }, undefined],
   ];
   for (const [name, parts, expected] of rows) it(name, () => assert.equal(claimToFill(observed(parts)), expected));
+});
+
+describe("isFilled", () => {
+  const { podPhase, checkpointCurrent, checkpointDone } = ANNOTATIONS;
+  const rows: readonly [Readonly<Record<string, string>>, boolean][] = [
+    [{}, false],
+    [{ [podPhase]: "Running" }, false],
+    [{ [podPhase]: "Succeeded" }, true],
+    [{ [podPhase]: "Succeeded", [checkpointCurrent]: "one" }, false],
+    [{ [podPhase]: "Succeeded", [checkpointCurrent]: "one", [checkpointDone]: "true" }, true],
+  ];
+  for (const [annotations, expected] of rows) {
+    it(`${JSON.stringify(annotations)}: ${expected}`, () => assert.equal(isFilled(claim({ annotations })), expected));
+  }
 });

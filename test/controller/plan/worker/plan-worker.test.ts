@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Claim } from "../../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
-import { claim, dataVolume } from "../../../support/observed-import.ts";
+import { claim, dataVolume, populatedClaim } from "../../../support/observed-import.ts";
 import { exitedWith, legacyTarget, planWith, populatorPair, workerIn, workerOf } from "../../../support/worker-plan.ts";
 
 const RUNNING = { state: { running: {} } };
@@ -21,7 +21,18 @@ describe("the worker of an import", () => {
     assert.deepEqual(planWith({ target, worker: workerIn(target, "Running", RUNNING) }).outline, REMOVED);
     assert.deepEqual(planWith({ target, worker: workerIn(target, "Running", RUNNING, LEAVING) }).actions, []);
     assert.deepEqual(planWith({ target }).actions, []);
-    assert.deepEqual(planWith({ worker: workerOf(legacyTarget()) }).outline, REMOVED);
+  });
+
+  it("goes when its claim is not to be filled any more", () => {
+    const target = claim();
+    assert.deepEqual(planWith({ target, worker: workerIn(target, "Running", RUNNING) }).outline, REMOVED);
+  });
+
+  it("is not whoever has a worker's name, whatever becomes of the claim", () => {
+    const stranger = workerOf(claim({ name: "other" }), { name: "importer-fedora" });
+    for (const target of [undefined, claim(), claim(LEAVING), legacyTarget(LEAVING), populatedClaim()]) {
+      assert.deepEqual(planWith({ target, worker: stranger }).actions, []);
+    }
   });
 
   it("goes when the target of its prime does", () => {
@@ -71,6 +82,32 @@ describe("the worker of an import", () => {
     const target = legacyTarget({ annotations: { [ANNOTATIONS.podPhase]: "Succeeded" } });
     assert.deepEqual(planWith({ target, worker: workerOf(target) }).outline, REMOVED);
     assert.deepEqual(planWith({ target }).actions, []);
+  });
+
+  describe("of a filled prime", () => {
+    const { target, prime } = populatorPair({ annotations: { [ANNOTATIONS.podPhase]: "Succeeded" } });
+    const ended = workerIn(prime, "Succeeded", exitedWith({ message: "Import Complete" }));
+    const leaving = (finalizers: readonly string[]): Claim => {
+      return { ...prime, metadata: { ...prime.metadata, ...LEAVING.metadata, finalizers } };
+    };
+    const REMOVED_PRIME = ["delete Pod importer-prime-target-uid"];
+
+    it("is left to the garbage collector", () => {
+      assert.deepEqual(planWith({ target, prime, worker: ended }).actions, []);
+      const collected = leaving(["kubernetes.io/pvc-protection", "foregroundDeletion"]);
+      assert.deepEqual(planWith({ target, prime: collected, worker: ended }).actions, []);
+    });
+
+    it("is not, where the collector would wait for the prime, or for scratch space", () => {
+      const protectedOnly = leaving(["kubernetes.io/pvc-protection"]);
+      assert.deepEqual(planWith({ target, prime: protectedOnly, worker: ended }).outline, REMOVED_PRIME);
+      const volumes = [{ name: "cdi-scratch-vol", persistentVolumeClaim: { claimName: "prime-target-uid-scratch" } }];
+      const scratched = { ...ended, spec: { ...ended.spec, volumes } };
+      assert.deepEqual(planWith({ target, prime, worker: scratched }).outline, REMOVED_PRIME);
+      const stages = { ...prime.metadata.annotations, [ANNOTATIONS.checkpointCurrent]: "one" };
+      const staged = { ...prime, metadata: { ...prime.metadata, annotations: stages } };
+      assert.deepEqual(planWith({ target, prime: staged, worker: ended }).outline, REMOVED_PRIME);
+    });
   });
 
   describe("with scratch space", () => {

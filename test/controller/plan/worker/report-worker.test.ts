@@ -173,10 +173,10 @@ describe("what a claim says of its worker", () => {
     assert.deepEqual(annotations, slow.annotations);
   });
 
-  it("of a prime tells nothing: its target has the news when it has the volume", () => {
+  it("of a prime tells nothing: its target has the news when it has the volume, and the pod goes with the prime", () => {
     const { target: wanted, prime } = populatorPair();
     const { outline } = planWith({ target: wanted, prime, worker: workerIn(prime, "Succeeded", DONE) });
-    assert.deepEqual(outline, ["patch PersistentVolumeClaim prime-target-uid", "delete Pod importer-prime-target-uid"]);
+    assert.deepEqual(outline, ["patch PersistentVolumeClaim prime-target-uid"]);
   });
 
   it("has what the worker did and found", () => {
