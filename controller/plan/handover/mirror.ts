@@ -38,6 +38,7 @@ const KUBEVIRT_LABEL_PATTERN = /^(?:[a-z0-9.-]+\.)?kubevirt\.io\//;
 export function mirrorPrime(draft: ImportDraft, target: Claim, prime: Claim): void {
   const from = annotationsOf(prime);
   const before = annotationsOf(target);
+  if (isTooEarly(draft.now, from, before)) return;
   draft.label(target, newLabels(target, prime));
   draft.annotate(target, {
     [ANNOTATIONS.prime]: prime.metadata.name,
@@ -56,6 +57,13 @@ export function mirrorPrime(draft: ImportDraft, target: Claim, prime: Claim): vo
 /** What the worker's step writes is no longer; a user may have written anything, and the target has to have room for it. */
 function mirrored(text: string | undefined): string | undefined {
   return text === undefined ? undefined : cutText(text, MAX_MESSAGE_LENGTH);
+}
+
+/** A worker was made, and nothing is known of it: the prime's name comes with the first news, which are due within seconds. */
+function isTooEarly({ worker, pending }: ObservedImport, prime: StringMap, target: StringMap): boolean {
+  const { podPhase, running } = ANNOTATIONS;
+  const isNews = [podPhase, running].some((name) => prime[name] !== undefined || target[name] !== undefined);
+  return worker !== undefined && pending === undefined && target[ANNOTATIONS.prime] === undefined && !isNews;
 }
 
 /** KubeVirt's, of any of its domains. What the target says itself stays. */

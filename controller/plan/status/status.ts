@@ -7,6 +7,7 @@ import type { ImportDraft } from "../draft.ts";
 import { newsDueInMs } from "./bound-condition.ts";
 import { conditionsOf } from "./conditions.ts";
 import { eventsOf } from "./events.ts";
+import { restOfMomentMs } from "./handing-over.ts";
 import { viewImport } from "./import-view.ts";
 import { phaseOf } from "./phase.ts";
 import { progressOf, restartsOf } from "./progress.ts";
@@ -17,6 +18,8 @@ export function planStatus(draft: ImportDraft): void {
   // What is being deleted goes with all that it owns, and nobody reads it any more.
   if (dataVolume === undefined || dataVolume.metadata.deletionTimestamp !== undefined) return;
   const view = viewImport(now, dataVolume, draft.foundProblem);
+  const restMs = restOfMomentMs(view);
+  if (restMs !== undefined) return draft.again(restMs);
   const phase = phaseOf(view);
   const after: Record<keyof DataVolumeStatus, unknown> = {
     claimName: now.name,

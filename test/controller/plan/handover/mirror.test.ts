@@ -5,7 +5,7 @@ import type { Claim } from "../../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
 import { ImportDraft } from "../../../../controller/plan/draft.ts";
 import { mirrorPrime } from "../../../../controller/plan/handover/mirror.ts";
-import { dataVolume, observed, outline, populatedClaim, primeOf } from "../../../support/observed-import.ts";
+import { dataVolume, observed, outline, pod, populatedClaim, primeOf } from "../../../support/observed-import.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -54,6 +54,23 @@ describe("mirrorPrime", () => {
     const draft = mirrored({ ...from, ...private_ }, {});
     assert.deepEqual(annotationsAfter(draft), { ...from, ...PRIME, [ANNOTATIONS.populatorProgress]: "N/A" });
     assert.deepEqual(outline(draft.actions), ["patch PersistentVolumeClaim fedora"]);
+  });
+
+  it("waits for the first news of a worker, and names the prime with them", () => {
+    const worker = pod();
+    assert.deepEqual(mirrored({}, {}, { worker }).actions, []);
+    const pending = { claim: "prime-target-uid", reason: "ProvisioningFailed", message: "no space" };
+    for (const draft of [
+      mirrored({}, {}),
+      mirrored({}, {}, { worker, pending }),
+      mirrored({}, { [ANNOTATIONS.podPhase]: "old" }, { worker }),
+      mirrored({ [ANNOTATIONS.podPhase]: "Pending" }, {}, { worker }),
+      mirrored({ [ANNOTATIONS.running]: "false" }, {}, { worker }),
+    ]) {
+      assert.equal(annotationsAfter(draft)[ANNOTATIONS.prime], "prime-target-uid");
+    }
+    const to = { ...PRIME, [ANNOTATIONS.preallocation]: "true" };
+    assert.equal(annotationsAfter(mirrored({}, to, { worker }))[ANNOTATIONS.preallocation], undefined);
   });
 
   it("removes what the prime has no more", () => {
