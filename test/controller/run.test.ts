@@ -12,8 +12,8 @@ import {
 import { CSI_CLASS, LOCAL_CLASS } from "../support/observed-import.ts";
 import { startController } from "../support/run-controller.ts";
 
-/** For an import whose worker ends at once, events included. */
-const MAX_WRITES = 18;
+/** For an import whose worker may have ended before it is seen, events included; writes.test.ts names each. */
+const MAX_WRITES = 21;
 
 describe("the controller", () => {
   it("takes a DataVolume to a bound claim with the disk, by a prime", async () => {
