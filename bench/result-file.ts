@@ -50,8 +50,7 @@ export class Results {
   save(): string {
     const { size, to, runs, command, threads } = this.#settings;
     const { name, ...corpus } = size;
-    const stamp = this.#started.replaceAll(":", "").slice(0, 17);
-    const file = path.join(this.#folder, `${stamp}-${name}.json`);
+    const file = path.join(this.#folder, fileName(this.#started, name));
     const header = { command, started: this.#started, revision: this.#revision, corpus, threads, runs };
     const found = { startUp: this.#startUp, verdicts: this.verdicts, works: this.#works };
     const results = { ...this.#first, ...header, sink: to ?? "a file beside the corpus", ...found };
@@ -61,8 +60,13 @@ export class Results {
   }
 }
 
+/** @param started in ISO 8601 */
+export function fileName(started: string, what: string): string {
+  return `${started.replaceAll(":", "").slice(0, 17)}-${what}.json`;
+}
+
 /** Of the checkout that this file lies in. */
-function revision(): string {
+export function revision(): string {
   const args = ["-C", import.meta.dirname, "describe", "--always", "--dirty"];
   return execFileSync("git", args, { encoding: "utf8" }).trim();
 }

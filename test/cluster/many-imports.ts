@@ -24,6 +24,8 @@ export interface ManyImports {
   readonly seconds: number;
   readonly writesEach: number;
   readonly readsEach: number;
+  /** Of both, by verb and kind: `patch DataVolume`. */
+  readonly callsEach: Readonly<Record<string, number>>;
   /** Resident, of the controller: when all is done, and the most that it ever had. Megabytes. */
   readonly residentMb: number;
   readonly peakMb: number;
@@ -36,8 +38,11 @@ export interface ManyImports {
 export interface ManyImportsOptions {
   readonly count: number;
   readonly idleSeconds: number;
-  /** Default: cmd/decant.ts as it stands. What Node.js needs to read TypeScript is 30 MB; the image has compiled code. */
-  readonly program?: string;
+  /**
+   * What decant is started with. Default: Node.js, and cmd/decant.ts as it stands. What Node.js needs to read TypeScript is
+   * 30 MB; the image has compiled code, and a launcher that saves memory.
+   */
+  readonly command?: readonly [string, ...string[]];
 }
 
 const NAMESPACE = "many";
@@ -59,7 +64,7 @@ export async function importMany(options: ManyImportsOptions): Promise<ManyImpor
 async function importOn(
   controlPlane: ControlPlane,
   folder: string,
-  { count, idleSeconds, program = path.join(ROOT, "cmd/decant.ts") }: ManyImportsOptions,
+  { count, idleSeconds, command = [process.execPath, path.join(ROOT, "cmd/decant.ts")] }: ManyImportsOptions,
 ): Promise<ManyImports> {
   const { kubeconfig } = controlPlane;
   const api = openApi(kubeconfig);
@@ -68,8 +73,8 @@ async function importOn(
   const port = await freePort();
   const to = ["--kubeconfig", kubeconfig, "--namespace", "default", "--metrics-port", String(port)];
   const controller = await startProgram("controller", {
-    command: process.execPath,
-    args: [program, "controller", "--worker-image", "worker:test", ...to],
+    command: command[0],
+    args: [...command.slice(1), "controller", "--worker-image", "worker:test", ...to],
     folder,
     outlives: false,
   });
@@ -82,6 +87,7 @@ async function importOn(
     await untilAllSucceeded(port, count, stub.failures);
     const seconds = (performance.now() - startedAt) / 1000;
     // Clean-up after the last one is work, too.
+    await untilNothingIsLeft(port, count);
     await untilQuiet(port);
     const after = await countCalls(port);
     const memory = memoryOf(controller.pid);
@@ -93,6 +99,7 @@ async function importOn(
       seconds,
       writesEach: (after.writes - before.writes) / count,
       readsEach: (after.reads - before.reads) / count,
+      callsEach: eachOf(before, after, count),
       ...memory,
       cpuSeconds,
       idleWrites: idle.writes - after.writes,
@@ -160,6 +167,21 @@ async function untilAllSucceeded(port: number, count: number, failures: readonly
   }
 }
 
+/** But the claims and their volumes: primes, workers and what they import are gone, whoever deletes them. */
+async function untilNothingIsLeft(port: number, count: number): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const page = await metrics(port);
+    const [claims = 0, ...passing] = ["PersistentVolumeClaim", "Pod", "VolumeImportSource"].map((kind) => {
+      return valueOf(page, `decant_controller_objects{kind="${kind}"}`);
+    });
+    if (claims === count && passing.every((left) => left === 0)) return;
+    if (Date.now() > deadline)
+      throw new Error(`there are ${claims} claims, and ${passing.join(", ")} pods and sources`);
+    await sleep(POLL_MS);
+  }
+}
+
 async function untilQuiet(port: number): Promise<void> {
   for (let before = -1; ; await sleep(2 * POLL_MS)) {
     const { writes } = await countCalls(port);
@@ -168,12 +190,37 @@ async function untilQuiet(port: number): Promise<void> {
   }
 }
 
-async function countCalls(port: number): Promise<{ readonly writes: number; readonly reads: number }> {
+interface Calls {
+  readonly writes: number;
+  readonly reads: number;
+  /** By verb and kind. */
+  readonly counts: ReadonlyMap<string, number>;
+}
+
+const WRITES: ReadonlySet<string> = new Set(["create", "patch", "delete"]);
+const CALLS = /^decant_controller_api_calls_total\{verb="(\w+)",kind="(\w+)"\} (\d+)$/gm;
+
+/** Without Leases, and without watches, each of which is one call for all imports. */
+async function countCalls(port: number): Promise<Calls> {
   const page = await metrics(port);
-  return {
-    writes: sumOf(page, /^decant_controller_api_calls_total\{verb="(?:create|patch|delete)",kind="(?!Lease")/),
-    reads: sumOf(page, /^decant_controller_api_calls_total\{verb="(?:get|list)",kind="(?!Lease")/),
+  const found = [...page.matchAll(CALLS)].map(([, verb = "", kind = "", count]) => ({
+    verb,
+    kind,
+    count: Number(count),
+  }));
+  const calls = found.filter(({ verb, kind }) => kind !== "Lease" && verb !== "watch");
+  const sum = (isWrite: boolean): number => {
+    return calls.filter(({ verb }) => WRITES.has(verb) === isWrite).reduce((total, { count }) => total + count, 0);
   };
+  const counts = new Map(calls.map(({ verb, kind, count }) => [`${verb} ${kind}`, count]));
+  return { writes: sum(true), reads: sum(false), counts };
+}
+
+function eachOf(before: Calls, after: Calls, count: number): ManyImports["callsEach"] {
+  const entries = [...after.counts].map(
+    ([call, calls]) => [call, (calls - (before.counts.get(call) ?? 0)) / count] as const,
+  );
+  return Object.fromEntries(entries.filter(([, each]) => each > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 async function metrics(port: number): Promise<string> {

@@ -1,0 +1,75 @@
+/**
+ * `npm run bench:controller`: many DataVolumes at once on a real API server, with workers that end at once. Prints what the
+ * controller took and which goals hold (controller-goals.ts); the figures go to bench/results as JSON. Needs a quiet machine
+ * and what test/cluster needs.
+ */
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { describeMachine } from "../cmd/bench/machine.ts";
+import { requireControlPlane } from "../test/cluster/control-plane.ts";
+import { importMany } from "../test/cluster/many-imports.ts";
+import { controllerGoals, controllerTable } from "./controller-goals.ts";
+import { fileName, revision } from "./result-file.ts";
+
+const ROOT = path.dirname(import.meta.dirname);
+const USAGE = `Usage: npm run bench:controller -- [options]
+
+Imports many DataVolumes at once, and says which goals hold.
+
+  --count 2000    so many, half of them by a prime and half in place
+  --idle 60       so many seconds afterwards in which nothing is to be written
+`;
+
+const settings = await settingsOrHelp();
+if (settings !== undefined) await main(settings);
+
+interface Settings {
+  readonly count: number;
+  readonly idleSeconds: number;
+}
+
+/** Undefined: nothing is to be done, and why was said. */
+async function settingsOrHelp(): Promise<Settings | undefined> {
+  try {
+    const { values } = parseArgs({
+      options: {
+        count: { type: "string", default: "2000" },
+        idle: { type: "string", default: "60" },
+        help: { type: "boolean", short: "h", default: false },
+      },
+    });
+    if (values.help) {
+      process.stdout.write(USAGE);
+      return undefined;
+    }
+    const [count, idleSeconds] = [wholeNumber("--count", values.count), wholeNumber("--idle", values.idle)];
+    const reason = await requireControlPlane();
+    if (reason !== false) throw new Error(reason);
+    return { count, idleSeconds };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+}
+
+function wholeNumber(option: string, text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error(`${option} is a whole number from 1 to 999999`);
+  return Number(text);
+}
+
+async function main({ count, idleSeconds }: Settings): Promise<void> {
+  const started = new Date().toISOString();
+  const machine = describeMachine(undefined);
+  // As in the image: reading TypeScript takes 30 MB more, and the launcher knows how to save memory.
+  execFileSync(process.execPath, [path.join(ROOT, "bin/bundle.ts")], { stdio: "inherit" });
+  const found = await importMany({ count, idleSeconds, command: [path.join(ROOT, "bin/decant")] });
+  const results = path.join(ROOT, "bench/results");
+  const file = path.join(results, fileName(started, "controller"));
+  const report = { started, revision: revision(), machine, idleSeconds, found, goals: controllerGoals(found) };
+  fs.mkdirSync(results, { recursive: true });
+  fs.writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`);
+  process.stdout.write(`${controllerTable(found)}\n${path.relative(ROOT, file)}\n`);
+}
