@@ -27,6 +27,8 @@ const REPLACED_AFTER_MS = 10_000;
 /** The scheduler's: of a condition, and of its events. */
 const UNBOUND_TEXT = "unbound immediate PersistentVolumeClaims";
 const SCHEDULER_REASON = "FailedScheduling";
+/** The kubelet's, when it has heard of the pod before it hears that the claim is bound. */
+const NOT_YET_BOUND_TEXT = "PVC is not bound";
 
 const STARTING = ["ContainerCreating", "PodInitializing"];
 
@@ -165,11 +167,14 @@ function isUnschedulable({ status }: Pod): boolean {
   return condition?.reason === "Unschedulable" && condition.message?.includes(UNBOUND_TEXT) !== true;
 }
 
-/** A container that waits for a volume says so to nobody; the kubelet's events do. Those of the scheduler are past by then. */
+/**
+ * A container that waits for a volume says so to nobody; the kubelet's events do. Those of the scheduler are past by then, and
+ * of a claim that is not bound the condition Bound tells.
+ */
 function stateWithWarning({ now: { workerWarning } }: ImportDraft, pod: Pod): RunningState | undefined {
   const state = runningState(pod);
   if (workerWarning === undefined || pod.status?.phase !== "Pending") return state;
-  if (workerWarning.reason === SCHEDULER_REASON) return state;
+  if (workerWarning.reason === SCHEDULER_REASON || workerWarning.message.includes(NOT_YET_BOUND_TEXT)) return state;
   if (state === undefined || state.message !== "") return state;
   return stopped(state.reason, workerWarning.message);
 }

@@ -84,6 +84,13 @@ describe("what a claim says of its worker", () => {
     assert.deepEqual(planWith({ target, worker, workerWarning }).changed, {});
   });
 
+  it("is not that its claim is bound in this moment", () => {
+    const worker = workerIn(target, "Pending", { state: { waiting: { reason: "ContainerCreating" } } }, YOUNG);
+    const message = "failed to process volumes=[cdi-data-vol]: error processing PVC ns/fedora: PVC is not bound";
+    const workerWarning = { reason: "FailedMount", message };
+    assert.deepEqual(planWith({ target, worker, workerWarning }).changed, {});
+  });
+
   it("is that an image cannot be pulled, at once and once", () => {
     const worker = workerIn(target, "Pending", { state: { waiting: { reason: "ErrImagePull" } } }, YOUNG);
     const { changed, annotations } = planWith({ target, worker });
