@@ -46,6 +46,7 @@ const DEFAULT_METRICS_PORT = 8080;
 const MAX_PORT = 65_535;
 const MAX_IMPORTS = 1_000_000;
 const MAX_VERBOSITY = 9;
+const PULL_POLICIES = ["IfNotPresent", "Always", "Never"];
 
 interface ControllerOptions {
   readonly namespace?: string;
@@ -63,7 +64,7 @@ export async function run(args: readonly string[], io: CommandIo): Promise<numbe
     const command = newCommand("controller", "Fills the claims of a cluster, as its DataVolumes say.", HELP, io)
       .option("--namespace <name>", `of the Lease (default: the pod's own, else ${DEFAULT_NAMESPACE})`)
       .option("--worker-image <name>", "image of the pods that import (default: the pod's own)")
-      .option("--image-pull-policy <policy>", "of those pods", "IfNotPresent")
+      .option("--image-pull-policy <policy>", `of those pods: ${PULL_POLICIES.join(", ")}`, PULL_POLICIES[0])
       .option("--max-imports <n>", "worker pods at a time; 0 sets no limit", "0")
       .option("--max-imports-per-node <n>", "the same for one node", "0")
       .option(
@@ -106,7 +107,8 @@ async function control(options: ControllerOptions, io: CommandIo): Promise<numbe
       clock: systemClock,
       signal,
     });
-    log.info("the controller ends", { end });
+    if (end === "lost") log.error("the lease was lost: another replica may work by now, so this one ends");
+    else log.info("the controller ends, as it was told to");
     return end === "stopped" ? EXIT_OK : EXIT_FAILED;
   } catch (error) {
     log.error("the controller cannot go on", { error });
@@ -125,7 +127,7 @@ function settingsOf(options: ControllerOptions, env: CommandIo["env"]): GivenSet
   };
   return {
     findImage: imageFinder(options, env),
-    imagePullPolicy: options.imagePullPolicy,
+    imagePullPolicy: pullPolicy(options.imagePullPolicy),
     verbosity: wholeNumber("-v", options.verbosity, MAX_VERBOSITY),
     maxImports: wholeNumber("--max-imports", options.maxImports, MAX_IMPORTS),
     maxImportsPerNode: wholeNumber("--max-imports-per-node", options.maxImportsPerNode, MAX_IMPORTS),
@@ -142,6 +144,11 @@ function imageFinder(options: ControllerOptions, env: CommandIo["env"]): GivenSe
   if (namespace !== "" && pod !== "")
     return async (connection) => await ownImage(new ApiClient(connection), namespace, pod);
   throw new UsageError("which image workers are started from is missing: --worker-image");
+}
+
+function pullPolicy(text: string): string {
+  if (PULL_POLICIES.includes(text)) return text;
+  throw new UsageError(`--image-pull-policy takes ${PULL_POLICIES.join(", ")}, not ${JSON.stringify(text)}`);
 }
 
 function wholeNumber(option: string, text: string, max: number): number {

@@ -8,7 +8,7 @@ import { EVENT, kindOf } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
 import { timeText } from "./api/time.ts";
 import type { ClusterCache } from "./cache.ts";
-import type { Log } from "./log.ts";
+import type { Log, LogFields } from "./log.ts";
 import type { Action } from "./plan/action.ts";
 import { cutText } from "./plan/cut-text.ts";
 import type { Rejection } from "./plan/observed.ts";
@@ -138,17 +138,23 @@ function isOf(rejection: Rejection, action: Change): boolean {
   return rejection.do === action.do && rejection.kind === kind && rejection.name === name;
 }
 
-/** An event that cannot be written holds nothing up: it only tells. */
+/** An event that cannot be written holds nothing up: it only tells. Warnings are in the log too, where an administrator looks. */
 async function report(
   action: EventAction,
   index: number,
   { client, log, now, identity }: ExecutorOptions,
 ): Promise<void> {
+  if (action.type === "Warning") log.info("a warning is told", warningOf(action));
   try {
     await client.create(eventOf(action, index, now(), identity));
   } catch (error) {
     log.warn("cannot write an event", { reason: action.reason, error });
   }
+}
+
+function warningOf({ on: { kind, metadata }, reason, message }: EventAction): LogFields {
+  const { namespace, name } = metadata;
+  return { kind, namespace, name, reason, message: cutText(message, MAX_EVENT_MESSAGE) };
 }
 
 function eventOf({ on, type, reason, message }: EventAction, index: number, now: Date, identity: string): KubeObject {

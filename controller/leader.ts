@@ -68,6 +68,7 @@ export async function findOtherController({
 export async function becomeLeader(options: LeaderOptions): Promise<void> {
   const { log, now, sleep, signal, identity } = options;
   let seen: { readonly version: string | undefined; readonly at: number } | undefined;
+  let holder: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     try {
@@ -81,6 +82,9 @@ export async function becomeLeader(options: LeaderOptions): Promise<void> {
         log.info("this replica works", { identity });
         return;
       }
+      const { holderIdentity } = lease.spec ?? {};
+      if (holder !== holderIdentity) log.info("another replica works, and this one waits", { holder: holderIdentity });
+      holder = holderIdentity ?? undefined;
     } catch (error) {
       // Somebody was quicker, or the API server is not to be reached: both are asked again.
       if (!(error instanceof ApiError && (error.isConflict || error.alreadyExists))) {

@@ -45,21 +45,23 @@ const preallocation = flag("Whole volumes are allocated, unless a DataVolume say
 
 const configSpec: Schema = object(
   {
-    uploadProxyURLOverride: text("The URL that clients send disks to.", { maxLength: MAX_URL }),
+    uploadProxyURLOverride: text("The URL that clients send disks to; nothing here takes them yet.", {
+      maxLength: MAX_URL,
+    }),
     importProxy,
     scratchSpaceStorageClass: nameOf("The storage class of scratch space."),
     podResourceRequirements: podResources,
     featureGates: list(text("A gate."), "What is switched on.", { maxItems: MAX_ENTRIES }),
-    webhookPvcRendering: oneOf(["Enabled", "Disabled"], "Whether claims with the label for it are completed."),
+    webhookPvcRendering: oneOf(["Enabled", "Disabled"], "Not used: claims with the label for it stay as they are."),
     filesystemOverhead,
     preallocation,
     insecureRegistries: list(text("As host:port."), "Registries without TLS, or with a certificate nobody checks.", {
       maxItems: MAX_ENTRIES,
     }),
     dataVolumeTTLSeconds: whole("Not used."),
-    tlsSecurityProfile: opaque("The TLS settings of servers."),
+    tlsSecurityProfile: opaque("Not used."),
     imagePullSecrets,
-    logVerbosity: whole("How much worker pods write into their logs."),
+    logVerbosity: whole("Not used: the controller's own -v is passed on."),
   },
   { description: "The settings." },
 );
@@ -72,8 +74,10 @@ export const cdiConfigDefinition = define({
   spec: configSpec,
   status: object(
     {
-      uploadProxyURL: text("The URL that clients send disks to.", { maxLength: MAX_URL }),
-      uploadProxyCA: text("The authority of its certificate.", { maxLength: 1_048_576 }),
+      uploadProxyURL: text("As uploadProxyURLOverride says; nothing else is known to take uploads.", {
+        maxLength: MAX_URL,
+      }),
+      uploadProxyCA: text("Not used.", { maxLength: 1_048_576 }),
       importProxy,
       scratchSpaceStorageClass: nameOf("The storage class of scratch space."),
       defaultPodResourceRequirements: podResources,
@@ -103,7 +107,7 @@ export const cdiDefinition = define({
   columns: [AGE, { name: "Phase", type: "string", jsonPath: ".status.phase" }],
   spec: object(
     {
-      imagePullPolicy: oneOf(["Always", "IfNotPresent", "Never"], "When nodes pull the image of worker pods."),
+      imagePullPolicy: oneOf(["Always", "IfNotPresent", "Never"], "Not used."),
       uninstallStrategy: oneOf(["RemoveWorkloads", "BlockUninstallIfWorkloadsExist"], "Not used."),
       infra: object(
         {

@@ -64,6 +64,12 @@ describe("decant controller", () => {
     });
   }
 
+  it("takes no pull policy that there is not", async () => {
+    const { status, stderr } = await runCommand(controller, ["--image-pull-policy", "Sometimes"], { env: IN_POD });
+    assert.equal(status, 2);
+    assert.match(stderr, /--image-pull-policy takes IfNotPresent, Always, Never, not "Sometimes"/);
+  });
+
   it("asks for an image where there is no pod", async () => {
     const { status, stderr } = await runCommand(controller, ["--kubeconfig", "/nowhere"]);
     assert.equal(status, 2);

@@ -242,6 +242,14 @@ describe("a controller among strange objects", () => {
     );
   });
 
+  it("says in its log what a user is warned of", () => {
+    const [warning] = lines.filter(({ msg, name }) => msg === "a warning is told" && name === "size-0");
+    assert.deepEqual(
+      [warning?.["kind"], warning?.["namespace"], warning?.["reason"]],
+      ["DataVolume", NAMESPACE, "ErrClaimNotValid"],
+    );
+  });
+
   it("shows no password in its log, nor in what it tells", () => {
     const shown = [...lines, ...ends.values()].map((one) => JSON.stringify("status" in one ? one["status"] : one));
     assert.deepEqual(

@@ -118,6 +118,12 @@ describe("a controller that is not alone", () => {
       const second = startController(server.connect(), { identity: "second", clock });
       await passTime(server, clock, () => renewals(server) >= RENEWALS);
       assert.equal(holder(server), "first");
+      const waiting = second.lines.filter(({ msg }) => msg === "another replica works, and this one waits");
+      assert.deepEqual(
+        waiting.map(({ holder: who }) => who),
+        ["first"],
+        "it says once whom it waits for",
+      );
       await first.stop();
       await passTimeUntil(second.started, server, clock);
       assert.equal(holder(server), "second");

@@ -100,7 +100,10 @@ function share(text: string | undefined): string | undefined {
   return text !== undefined && OVERHEAD_PATTERN.test(text) ? text : undefined;
 }
 
-/** Fields that are not computed here (uploadProxyCA) are left as they are. */
+/**
+ * Fields that are not computed here (uploadProxyCA) are left as they are. The URL of an upload proxy is never looked for among
+ * Ingresses, as CDI does: nothing of this installation takes uploads, and clients believe the URL.
+ */
 function statusPatch({ status = {} }: CdiConfig, wanted: ConfigStatus): Readonly<Record<string, unknown>> | undefined {
   const { filesystemOverhead, ...plain } = wanted;
   const changes = onlyChanges(status, {
