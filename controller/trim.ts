@@ -3,7 +3,7 @@
  * of who changed which field; the controller's memory is not to grow with either.
  */
 import type { CachedKind } from "./api/kinds.ts";
-import type { KubeObject, ObjectMeta, Pod } from "./api/kube.ts";
+import type { Container, ContainerStatus, KubeObject, ObjectMeta, Pod } from "./api/kube.ts";
 import { LAST_APPLIED } from "./api/names.ts";
 import { hasEnded, isWorker } from "./api/pods.ts";
 import { defined } from "./plan/defined.ts";
@@ -24,10 +24,10 @@ function trimMetadata(metadata: ObjectMeta): ObjectMeta {
   return { ...kept, annotations };
 }
 
-/** Workers are kept whole. Of the others it counts only which claims they use, where, and until when. */
+/** Of pods that are no workers it counts only which claims they use, where, and until when. */
 function trimPod(pod: Pod): Pod | undefined {
   const spec = pod.spec ?? { containers: [] };
-  if (isWorker(pod)) return { ...pod, spec: { ...spec, containers: spec.containers ?? [] } };
+  if (isWorker(pod)) return trimWorker(pod, spec);
   const volumes = (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim }) => {
     return persistentVolumeClaim === undefined ? [] : [{ name, persistentVolumeClaim }];
   });
@@ -43,4 +43,41 @@ function trimPod(pod: Pod): Pod | undefined {
     spec: { containers: [], volumes, ...defined({ nodeName: spec.nodeName }) },
     status: defined({ phase: pod.status?.phase }),
   };
+}
+
+/** Of a worker's environment: whose progress it shows, and whether it writes past the page cache. */
+const READ_VARIABLES: readonly string[] = ["OWNER_UID", "CACHE_MODE"];
+
+/** A pod is the largest object of an import: 8 kB in memory, of which 5 say what no plan asks. */
+function trimWorker(pod: Pod, { containers, initContainers, volumes, nodeName }: Partial<Pod["spec"]>): Pod {
+  const { phase, reason, message, podIP, conditions, containerStatuses, initContainerStatuses } = pod.status ?? {};
+  return {
+    ...pod,
+    spec: {
+      containers: (containers ?? []).map(trimContainer),
+      ...defined({
+        initContainers: initContainers?.map(trimContainer),
+        volumes: volumes?.map(({ name, persistentVolumeClaim }) => ({ name, ...defined({ persistentVolumeClaim }) })),
+        nodeName,
+      }),
+    },
+    status: defined({
+      phase,
+      reason,
+      message,
+      podIP,
+      conditions: conditions?.filter(({ type }) => type === "PodScheduled"),
+      containerStatuses: containerStatuses?.map(trimStatus),
+      initContainerStatuses: initContainerStatuses?.map(trimStatus),
+    }),
+  };
+}
+
+function trimContainer({ name, image, ports, env }: Container): Container {
+  const read = env?.filter((variable) => READ_VARIABLES.includes(variable.name));
+  return { name, image, ...defined({ ports, env: read }) };
+}
+
+function trimStatus({ name, image, started, restartCount, state, lastState }: ContainerStatus): ContainerStatus {
+  return { name, restartCount, ...defined({ image, started, state, lastState }) };
 }

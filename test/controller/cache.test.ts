@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject, Pod } from "../../controller/api/kube.ts";
-import { LABELS } from "../../controller/api/names.ts";
+import { ANNOTATIONS, LABELS } from "../../controller/api/names.ts";
+import { mountedClaims } from "../../controller/api/pods.ts";
 import { ClusterCache } from "../../controller/cache.ts";
+import { endingOf, hasScratch } from "../../controller/plan/worker/ending.ts";
+import { runningState, workerStatus } from "../../controller/plan/worker/running-state.ts";
+import { progressPageOf } from "../../controller/progress.ts";
 import { NAMESPACE } from "../support/observed-import.ts";
+import { legacyTarget, planWith } from "../support/worker-plan.ts";
 
 describe("ClusterCache", () => {
   it("keeps the newer version, whichever way and in whatever order they come", () => {
@@ -71,6 +76,42 @@ describe("ClusterCache", () => {
     cache.apply(pod("worker", "2", { phase: "Failed", labels }));
     assert.deepEqual([...cache.pods.counts("workerNode")], []);
     assert.equal(cache.pods.size, 1);
+  });
+
+  it("keeps of a worker what is asked of it, and not the rest", () => {
+    const cache = new ClusterCache();
+    const target = legacyTarget({
+      annotations: { [ANNOTATIONS.importRequiresScratch]: "true", [ANNOTATIONS.importRequiresDirectIo]: "true" },
+    });
+    const made = planWith({ target }).after.worker ?? assert.fail();
+    const waiting = { waiting: { reason: "ErrImagePull" } };
+    const killed = { exitCode: 137, reason: "OOMKilled" };
+    const whole: Pod = {
+      ...made,
+      metadata: { ...made.metadata, uid: "pod-uid", resourceVersion: "1" },
+      spec: { ...made.spec, nodeName: "node-1", initContainers: [{ name: "init", image: "the/init:1" }] },
+      status: {
+        phase: "Running",
+        podIP: "10.0.0.1",
+        conditions: [
+          { type: "Ready", status: "True" },
+          { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "no node" },
+        ],
+        containerStatuses: [{ name: "importer", restartCount: 2, image: "x", lastState: { terminated: killed } }],
+        initContainerStatuses: [{ name: "init", restartCount: 0, state: waiting }],
+      },
+    };
+    cache.apply(whole);
+    const kept = cache.pods.get(NAMESPACE, whole.metadata.name) ?? assert.fail();
+    assert.ok(JSON.stringify(kept).length < JSON.stringify(whole).length / 2);
+    for (const ask of [progressPageOf, hasScratch, runningState, mountedClaims, workerStatus]) {
+      assert.notEqual(ask(whole), undefined, ask.name);
+      assert.deepEqual(ask(kept), ask(whole), ask.name);
+    }
+    assert.equal(endingOf(kept), undefined, "it writes past the page cache, so the kubelet starts it again");
+    assert.deepEqual(kept.status?.conditions, whole.status?.conditions?.slice(1));
+    assert.deepEqual(kept.metadata, whole.metadata);
+    assert.equal(kept.spec.nodeName, "node-1");
   });
 
   it("keeps neither histories nor second copies nor other people's containers", () => {
