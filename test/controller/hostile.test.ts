@@ -30,6 +30,9 @@ const CLAIM = {
   resources: { requests: { storage: "1Gi" } },
 };
 
+const BLANK = { source: { blank: {} } };
+const REFERENCE = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "blank" };
+
 /** Of the cluster, and nobody's import. */
 const AROUND: readonly object[] = [
   { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "no-provisioner-at-all" } },
@@ -80,6 +83,18 @@ const AROUND: readonly object[] = [
     kind: "PersistentVolumeClaim",
     metadata: { namespace: NAMESPACE, name: "asks-nothing" },
     spec: {},
+  },
+  {
+    apiVersion: CDI_VERSION,
+    kind: "VolumeImportSource",
+    metadata: { namespace: NAMESPACE, name: "blank" },
+    spec: BLANK,
+  },
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { namespace: NAMESPACE, name: "by-nobody" },
+    spec: { ...CLAIM, storageClassName: "no-provisioner-at-all", dataSourceRef: REFERENCE },
   },
   {
     apiVersion: "v1",
