@@ -86,7 +86,7 @@ function shellIn(folder: string, { kubectl, kubeconfig }: ControlPlane): Shell {
   symlinkSync(kubectl, path.join(folder, "kubectl"));
   return (lines) => {
     assert.notEqual(lines.length, 0, "the page has commands there");
-    const env = { PATH: `${folder}:${process.env["PATH"]}`, KUBECONFIG: kubeconfig };
+    const env = { PATH: `${folder}:${process.env["PATH"]}`, HOME: folder, KUBECONFIG: kubeconfig };
     execFileSync("sh", ["-ec", lines.join("\n")], { env, cwd: ROOT, stdio: "pipe" });
   };
 }
