@@ -39,6 +39,7 @@ const ALLOWED = [
   "get configmaps",
   "create configmaps",
   "patch configmaps",
+  "patch dataimportcrons cdi.kubevirt.io",
 ];
 const DENIED = [
   "get secrets",
@@ -53,6 +54,7 @@ const DENIED = [
   "delete datavolumes cdi.kubevirt.io",
   "patch pods",
   "patch cdis cdi.kubevirt.io",
+  "create dataimportcrons cdi.kubevirt.io",
   "delete customresourcedefinitions apiextensions.k8s.io",
   "list leases coordination.k8s.io",
   "patch leases coordination.k8s.io",

@@ -34,7 +34,7 @@ const BLANK = { source: { blank: {} } };
 const REFERENCE = { apiGroup: "cdi.kubevirt.io", kind: "VolumeImportSource", name: "blank" };
 
 /** Of the cluster, and nobody's import. */
-const AROUND: readonly object[] = [
+const AROUND: readonly Record<string, unknown>[] = [
   { apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "no-provisioner-at-all" } },
   {
     apiVersion: "storage.k8s.io/v1",
@@ -201,10 +201,11 @@ describe("a controller among strange objects", () => {
   let lines: readonly Readonly<Record<string, unknown>>[] = [];
   let writesAtRest: readonly string[] = [];
   let labels: unknown;
+  let copy: Stored | undefined;
 
   before(async () => {
     const useCluster = async ({ server }: { readonly server: FakeApiServer }): Promise<void> => {
-      for (const object of AROUND) server.create(object as KubeObject);
+      for (const object of AROUND) server.create(object as unknown as KubeObject);
       const controller = startController(server.connect());
       await controller.started;
       for (const { object } of ROWS) server.create(object);
@@ -226,6 +227,7 @@ describe("a controller among strange objects", () => {
       writesAtRest = server.calls.slice(from).filter(isWrite).map(shownCall);
       for (const row of ROWS) ends.set(row, stateOf(row));
       labels = server.find("PersistentVolumeClaim", "labelled", NAMESPACE)?.metadata.labels;
+      copy = server.all("ConfigMap").find(({ metadata }) => metadata.namespace === NAMESPACE);
       await controller.stop();
       ({ lines } = controller);
     };
@@ -243,6 +245,11 @@ describe("a controller among strange objects", () => {
       for (const { message = "" } of conditions) assert.ok(Buffer.byteLength(message) <= 32_768);
     });
   }
+
+  it("copies certificates as they are, whatever they are", () => {
+    const [original] = AROUND.filter((one) => "binaryData" in one);
+    assert.deepEqual([copy?.["data"], copy?.["binaryData"]], [original?.["data"], original?.["binaryData"]]);
+  });
 
   it("takes no label that steers from an image", () => {
     assert.equal((labels as Record<string, string>)["kubevirt.io/good"], "yes");
