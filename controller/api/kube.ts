@@ -93,7 +93,11 @@ export interface Volume extends KubeObject {
     readonly storageClassName?: string;
     readonly volumeMode?: VolumeMode;
   };
-  readonly status?: { readonly phase?: "Pending" | "Available" | "Bound" | "Released" | "Failed" };
+  readonly status?: {
+    readonly phase?: "Pending" | "Available" | "Bound" | "Released" | "Failed";
+    /** From Kubernetes 1.31 on. */
+    readonly lastPhaseTransitionTime?: string;
+  };
 }
 
 export interface StorageClass extends KubeObject {

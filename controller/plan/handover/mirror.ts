@@ -59,11 +59,15 @@ function mirrored(text: string | undefined): string | undefined {
   return text === undefined ? undefined : cutText(text, MAX_MESSAGE_LENGTH);
 }
 
-/** A worker was made, and nothing is known of it: the prime's name comes with the first news, which are due within seconds. */
-function isTooEarly({ worker, pending }: ObservedImport, prime: StringMap, target: StringMap): boolean {
+/**
+ * A worker was made, and nothing is known of it: the prime's name comes with the first news. What the prime waits for is news
+ * to who has no DataVolume that says it.
+ */
+function isTooEarly({ worker, pending, dataVolume }: ObservedImport, prime: StringMap, target: StringMap): boolean {
   const { podPhase, running } = ANNOTATIONS;
   const isNews = [podPhase, running].some((name) => prime[name] !== undefined || target[name] !== undefined);
-  return worker !== undefined && pending === undefined && target[ANNOTATIONS.prime] === undefined && !isNews;
+  if (worker === undefined || isNews || target[ANNOTATIONS.prime] !== undefined) return false;
+  return pending === undefined || dataVolume !== undefined;
 }
 
 /** KubeVirt's, of any of its domains. What the target says itself stays. */

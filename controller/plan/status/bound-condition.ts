@@ -86,11 +86,16 @@ function ageMs({ metadata: { creationTimestamp } }: Claim, now: Date): number {
   return Number.isNaN(created) ? 0 : now.getTime() - created;
 }
 
-function ofPrime({ annotations }: ImportView, message: string): string {
-  const prime = annotations[ANNOTATIONS.prime];
+function ofPrime(view: ImportView, message: string): string {
+  const prime = nameOfPrime(view);
   return prime === undefined || message.startsWith(`[${prime}]`) ? message : `[${prime}] : ${message}`;
 }
 
-function pendingText({ annotations, now: { name } }: ImportView, message: string): string {
-  return annotations[ANNOTATIONS.prime] === undefined ? message : `target PVC ${name} Pending and ${message}`;
+function pendingText(view: ImportView, message: string): string {
+  return nameOfPrime(view) === undefined ? message : `target PVC ${view.now.name} Pending and ${message}`;
+}
+
+/** The target's annotation has it a little later than there is one. */
+function nameOfPrime({ annotations, usesPopulator, now: { prime } }: ImportView): string | undefined {
+  return annotations[ANNOTATIONS.prime] ?? (usesPopulator ? prime?.metadata.name : undefined);
 }

@@ -41,7 +41,9 @@ export function reportWorker(draft: ImportDraft, claim: Claim, pod: Pod): void {
   if (ending !== undefined) return reportEnding(draft, claim, pod, ending);
   const state = stateWithWarning(draft, pod);
   if (isStarting(claim, pod, state)) {
-    const restMs = STARTS_WITHIN_MS - ageMs(draft, pod);
+    // No node starts it before its claim is bound, and of that the condition Bound tells.
+    if (claim.status?.phase !== "Bound") return;
+    const restMs = STARTS_WITHIN_MS - Math.min(ageMs(draft, pod), boundMs(draft));
     if (restMs > 0) return draft.again(restMs);
   }
   ensureLabel(draft, claim);
@@ -197,8 +199,17 @@ function saysPreallocated(pod: Pod): boolean {
   return workerStatus(pod)?.state?.terminated?.message?.includes(LEGACY_PREALLOCATION_TEXT) === true;
 }
 
-/** Without a time of creation: as old as can be. */
-function ageMs({ now: { now } }: ImportDraft, { metadata: { creationTimestamp = "" } }: Pod): number {
-  const created = Date.parse(creationTimestamp);
-  return Number.isNaN(created) ? Number.MAX_SAFE_INTEGER : now.getTime() - created;
+function ageMs({ now: { now } }: ImportDraft, { metadata: { creationTimestamp } }: Pod): number {
+  return sinceMs(creationTimestamp, now);
+}
+
+/** For how long the claim has had its volume. */
+function boundMs({ now: { volume, now } }: ImportDraft): number {
+  return sinceMs(volume?.status?.lastPhaseTransitionTime, now);
+}
+
+/** Where nobody says since when: for as long as can be. */
+function sinceMs(time: string | undefined, now: Date): number {
+  const at = Date.parse(time ?? "");
+  return Number.isNaN(at) ? Number.MAX_SAFE_INTEGER : now.getTime() - at;
 }

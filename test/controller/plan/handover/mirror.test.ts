@@ -58,8 +58,9 @@ describe("mirrorPrime", () => {
 
   it("waits for the first news of a worker, and names the prime with them", () => {
     const worker = pod();
-    assert.deepEqual(mirrored({}, {}, { worker }).actions, []);
     const pending = { claim: "prime-target-uid", reason: "ProvisioningFailed", message: "no space" };
+    assert.deepEqual(mirrored({}, {}, { worker }).actions, []);
+    assert.deepEqual(mirrored({}, {}, { worker, pending, dataVolume: dataVolume() }).actions, []);
     for (const draft of [
       mirrored({}, {}),
       mirrored({}, {}, { worker, pending }),

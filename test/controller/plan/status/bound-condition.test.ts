@@ -20,6 +20,7 @@ const HELD_BACK = {
 const populated = ownPopulatedClaim();
 /** Claims of the tests are an hour old; this one is ten seconds old. */
 const young = primeOf(populated, { metadata: { creationTimestamp: "2026-09-01T11:59:50Z" } });
+const { [ANNOTATIONS.prime]: _, ...unnamed } = populated.metadata.annotations ?? {};
 const event = (name: string, reason: string, message = "what it says") => ({ claim: name, reason, message });
 
 const ROWS: readonly [name: string, seen: Seen, status: "True" | "False", reason: string, message: string][] = [
@@ -80,6 +81,17 @@ const ROWS: readonly [name: string, seen: Seen, status: "True" | "False", reason
   [
     "its prime's provisioner failed",
     { target: populated, prime: primeOf(populated), pending: event("prime-target-uid", "ProvisioningFailed") },
+    "False",
+    "ProvisioningFailed",
+    "target PVC fedora Pending and [prime-target-uid] : what it says",
+  ],
+  [
+    "the same, before the target names it",
+    {
+      target: { ...populated, metadata: { ...populated.metadata, annotations: unnamed } },
+      prime: primeOf(populated),
+      pending: event("prime-target-uid", "ProvisioningFailed"),
+    },
     "False",
     "ProvisioningFailed",
     "target PVC fedora Pending and [prime-target-uid] : what it says",

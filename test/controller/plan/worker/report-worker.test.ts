@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Pod } from "../../../../controller/api/kube.ts";
 import { ANNOTATIONS } from "../../../../controller/api/names.ts";
-import { dataVolume } from "../../../support/observed-import.ts";
+import { dataVolume, volumeOf } from "../../../support/observed-import.ts";
 import { exitedWith, legacyTarget, planWith, populatorPair, workerIn, workerOf } from "../../../support/worker-plan.ts";
 
 const RUNNING = { state: { running: {} } };
@@ -39,6 +39,23 @@ describe("what a claim says of its worker", () => {
     for (const young of [workerOf(target, YOUNG), workerIn(target, "Pending", CREATING, YOUNG)]) {
       const { actions } = planWith({ target, worker: young });
       assert.deepEqual(actions, [{ do: "again", afterMs: 7000 }]);
+    }
+  });
+
+  it("is nothing before its claim has a volume, and for as long again after that", () => {
+    const { target: wanted, prime } = populatorPair({ status: { phase: "Pending" } });
+    assert.deepEqual(planWith({ target: wanted, prime, worker: workerOf(prime) }).actions, []);
+    const { prime: bound } = populatorPair({ spec: { volumeName: "pvc-1" } });
+    const parts = { target: wanted, prime: bound, worker: workerOf(bound) };
+    for (const [since, afterMs] of [
+      ["2026-09-01T11:59:58Z", 8000],
+      ["2026-09-01T11:59:50Z", undefined],
+      [undefined, undefined],
+    ] as const) {
+      const status = { phase: "Bound", ...(since === undefined ? {} : { lastPhaseTransitionTime: since }) } as const;
+      const [action] = planWith({ ...parts, volume: volumeOf(bound, { status }) }).actions;
+      if (afterMs === undefined) assert.equal(action?.do, "patch");
+      else assert.deepEqual(action, { do: "again", afterMs });
     }
   });
 
