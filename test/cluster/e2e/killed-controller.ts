@@ -1,44 +1,73 @@
 /**
  * The controller with its own account's rights, in this process, killed between two calls of the API; the one that an administrator
- * installed is sent away meanwhile, and comes back to what it finds.
+ * installed is sent away meanwhile.
+ *
+ * All of them have one identity: the next one takes the Lease of a dead one at once, as a replica that is started again would after
+ * fifteen seconds.
  */
+import { before } from "node:test";
+import type { CallSubject } from "../../../controller/api-client.ts";
 import { connect } from "../../../controller/cluster.ts";
+import { isMap } from "../../../controller/plan/draft.ts";
 import { DECANT_IMAGE } from "../../support/decant-tarball.ts";
 import { settings } from "../../support/observed-import.ts";
 import { startController } from "../../support/run-controller.ts";
+import type { StartedController } from "../../support/run-controller.ts";
 import type { Cluster } from "../cluster.ts";
-import { CONTROLLER_NAME, CONTROLLER_NAMESPACE, untilRolledOut } from "./controller.ts";
+import { clusterWithController, CONTROLLER_NAME, CONTROLLER_NAMESPACE, untilRolledOut } from "./controller.ts";
+
+/** A call that the controller is about to make. */
+export interface Call extends CallSubject {
+  readonly verb: string;
+  readonly kind: string;
+}
+
+export type CallTest = (call: Call) => boolean;
 
 const PATIENCE_MS = 150_000;
+/** Of the controller's log. */
+const SHOWN_LINES = 20;
+
+/** For a `describe`: the running cluster, with CRDs and rights but no controller, which is back after the last test. */
+export function clusterWithoutController(): Cluster {
+  const cluster = clusterWithController(async () => {
+    await scale(cluster, 2);
+    await untilRolledOut(cluster);
+  });
+  before(async () => {
+    await scale(cluster, 0);
+    const pods = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/pods`;
+    const isEmpty = (list: { readonly items: readonly object[] } | undefined): boolean => list?.items.length === 0;
+    await cluster.api.until(pods, isEmpty, PATIENCE_MS);
+  });
+  return cluster;
+}
 
 /**
- * Runs a controller until a call for which `isLast` says so: that one is not made, and no other after it.
- * @param start what is to be done when there is no controller
+ * Runs a controller until a call that `isLast`: that one is not made, and no other after it.
+ * @param count so many objects have to come to such a call, each of which is not made; the others go on until then
  */
-export async function killBefore(
-  cluster: Cluster,
-  isLast: (verb: string, kind: string) => boolean,
-  start: () => Promise<void>,
-): Promise<void> {
-  await scale(cluster, 0);
-  const pods = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/pods`;
-  const isEmpty = (list: { readonly items: readonly object[] } | undefined): boolean => list?.items.length === 0;
-  await cluster.api.until(pods, isEmpty, PATIENCE_MS);
-  await start();
-  const kubeconfig = await cluster.kubeconfigFor(CONTROLLER_NAMESPACE, CONTROLLER_NAME);
+export async function killBefore(cluster: Cluster, isLast: CallTest, count = 1): Promise<void> {
   const due = Promise.withResolvers<void>();
-  let isDue = false;
-  const controller = startController(await connect({ kubeconfig, env: {} }), {
-    identity: `test-${process.pid}`,
-    settings: settings({ workerImage: DECANT_IMAGE }),
-    onCall: (verb, kind) => {
-      isDue ||= isLast(verb, kind);
-      if (!isDue) return;
+  const stopped = new Set<string>();
+  const controller = await startInProcess(cluster, (call) => {
+    if (!isLast(call)) return;
+    stopped.add(call.name ?? "");
+    if (stopped.size === count) {
       due.resolve();
-      throw new Error("killed");
-    },
+      void controller.kill();
+    }
+    throw new Error("killed");
   });
-  const tooLate = setTimeout(() => due.reject(new Error(`the call did not come in ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  const fail = (why: string): void => {
+    const last = controller.lines.slice(-SHOWN_LINES).map((line) => JSON.stringify(line));
+    due.reject(new Error([`${stopped.size} of ${count} such calls were due ${why}`, ...last].join("\n")));
+  };
+  const tooLate = setTimeout(() => fail(`after ${PATIENCE_MS} ms`), PATIENCE_MS);
+  controller.ended.then(
+    (end) => fail(`when the controller was ${end}`),
+    (error: unknown) => fail(String(error)),
+  );
   try {
     await due.promise;
   } finally {
@@ -47,18 +76,44 @@ export async function killBefore(
   }
 }
 
-/** Both replicas are ready again. */
-export async function bringBack(cluster: Cluster): Promise<void> {
-  await scale(cluster, 2);
-  await untilRolledOut(cluster);
+/** Runs `use` while a controller works, which ends in order. */
+export async function whileControlled<T>(cluster: Cluster, use: () => Promise<T>): Promise<T> {
+  const controller = await startInProcess(cluster, () => undefined);
+  try {
+    return await use();
+  } finally {
+    await controller.stop();
+  }
+}
+
+/** @param onCall told of each call before it is made; what it throws takes the call's place */
+export async function startInProcess(cluster: Cluster, onCall: (call: Call) => void): Promise<StartedController> {
+  const kubeconfig = await cluster.kubeconfigFor(CONTROLLER_NAMESPACE, CONTROLLER_NAME);
+  return startController(await connect({ kubeconfig, env: {} }), {
+    identity: `test-${process.pid}`,
+    settings: settings({ workerImage: DECANT_IMAGE }),
+    onCall: (verb, kind, subject) => onCall({ ...subject, verb, kind }),
+  });
+}
+
+export function creates(kind: string, name = /(?:)/): CallTest {
+  return (call) => call.verb === "create" && call.kind === kind && name.test(call.name ?? "");
+}
+
+export function deletes(kind: string): CallTest {
+  return ({ verb, kind: of }) => verb === "delete" && of === kind;
+}
+
+/** @param field the way to something in the patch, which is there, and `value` if that is given */
+export function patches(kind: string, field: readonly string[], value?: string): CallTest {
+  return ({ verb, kind: of, sent }) => {
+    if (verb !== "patch" || of !== kind) return false;
+    const found = field.reduce<unknown>((at, name) => (isMap(at) ? at[name] : undefined), sent);
+    return value === undefined ? found !== undefined : found === value;
+  };
 }
 
 async function scale(cluster: Cluster, replicas: number): Promise<void> {
-  await cluster.kubectl([
-    "scale",
-    "-n",
-    CONTROLLER_NAMESPACE,
-    `deployment/${CONTROLLER_NAME}`,
-    `--replicas=${replicas}`,
-  ]);
+  const what = ["-n", CONTROLLER_NAMESPACE, `deployment/${CONTROLLER_NAME}`];
+  await cluster.kubectl(["scale", ...what, `--replicas=${replicas}`]);
 }

@@ -1,0 +1,199 @@
+/**
+ * The controller is killed before each step of an import, and another one takes it to the same end: the disk is whole, there was one
+ * prime and one worker, no volume was lost, and nothing of the way is left.
+ */
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { describe, it } from "node:test";
+import type { Claim, KubeObject, Volume } from "../../../controller/api/kube.ts";
+import { ANNOTATIONS, primeName } from "../../../controller/api/names.ts";
+import { baseDisk } from "../../support/base-disk.ts";
+import { requireTools } from "../../support/tools.ts";
+import { requireRunningCluster } from "../cluster.ts";
+import type { Cluster } from "../cluster.ts";
+import { volumeFile } from "../objects.ts";
+import { LOCAL_PATH } from "../storage.ts";
+import { eventually } from "./eventually.ts";
+import { withHeldImages } from "./held-images.ts";
+import { assertDisk, assertEnds, assertOrdinary, DISKS, namesOf, objectsOf, volumesIn } from "./import-objects.ts";
+import type { Deleted, ImportObjects } from "./import-objects.ts";
+import type { ImportOptions, Imports } from "./imports.ts";
+import {
+  clusterWithoutController,
+  creates,
+  deletes,
+  killBefore,
+  patches,
+  whileControlled,
+} from "./killed-controller.ts";
+import type { CallTest } from "./killed-controller.ts";
+import { withServedImages } from "./served-images.ts";
+
+const skip = requireRunningCluster() || requireTools("nginx");
+const DISK = baseDisk(1024 * 1024);
+
+const CLAIM = "PersistentVolumeClaim";
+const VOLUME = "PersistentVolume";
+const POLICY = ["spec", "persistentVolumeReclaimPolicy"];
+const RESULT = ["metadata", "annotations", ANNOTATIONS.podPhase];
+
+/** The prefix of the claims that the test asks for. */
+const TARGET = /^disk-/;
+
+interface Path {
+  readonly name: string;
+  readonly options: ImportOptions;
+  readonly steps: Readonly<Record<string, CallTest>>;
+  /** Of the claim that is filled for this target. */
+  readonly filledName: (target: Claim) => string;
+  readonly diskOf: (cluster: Cluster, target: Claim, volume: Volume) => string;
+}
+
+const PATHS: readonly Path[] = [
+  {
+    name: "by a prime",
+    options: { volumeMode: "Block" },
+    steps: {
+      "its source object is made": creates("VolumeImportSource"),
+      "its claim is made": creates(CLAIM, TARGET),
+      "its prime is made": creates(CLAIM, /^prime-/),
+      "its worker is made": creates("Pod"),
+      "the worker's result is noted": patches(CLAIM, RESULT, "Succeeded"),
+      "the result shows on its claim": patches(
+        CLAIM,
+        ["metadata", "annotations", ANNOTATIONS.populatorProgress],
+        "100.0%",
+      ),
+      "its volume gets the policy Retain": patches(VOLUME, POLICY, "Retain"),
+      "its volume changes hands": patches(VOLUME, ["spec", "claimRef"]),
+      "its volume gets its policy back": patches(VOLUME, POLICY, "Delete"),
+      "it is called Succeeded": patches("DataVolume", ["status", "phase"], "Succeeded"),
+      "its source object is removed": deletes("VolumeImportSource"),
+      "its prime is removed, and the worker with it": deletes(CLAIM),
+    },
+    filledName: ({ metadata }) => primeName(metadata.uid ?? ""),
+    diskOf: (cluster, _, volume) => volumeFile(cluster, volume),
+  },
+  {
+    name: "in place",
+    options: { storageClass: LOCAL_PATH, annotations: { [ANNOTATIONS.immediateBind]: "" } },
+    steps: {
+      "its claim is made": creates(CLAIM, TARGET),
+      "its worker is made": creates("Pod"),
+      "the worker's result is noted": patches(CLAIM, RESULT, "Succeeded"),
+      "the worker is removed": deletes("Pod"),
+      "it is called Succeeded": patches("DataVolume", ["status", "phase"], "Succeeded"),
+    },
+    filledName: ({ metadata }) => metadata.name,
+    diskOf: ({ nodes }, { metadata: { namespace, name }, spec }) => {
+      const place = path.join("local-path", `${spec.volumeName}_${namespace}_${name}`, "disk.img");
+      return nodes.map(({ folder }) => path.join(folder, place)).find(fs.existsSync) ?? place;
+    },
+  },
+];
+
+describe("a controller that is killed", { skip }, () => {
+  const cluster = clusterWithoutController();
+
+  for (const { name: way, options, steps, filledName, diskOf } of PATHS) {
+    it(`before a step of an import ${way}`, async (context) => {
+      await withServedImages(cluster, async ({ imports, urlOf, write }) => {
+        write("disk", DISK);
+        await withWitness(cluster, imports, async (witness) => {
+          const names: string[] = [];
+          for (const [step, isStep] of Object.entries(steps)) {
+            await context.test(`before ${step}`, async () => {
+              const name = `disk-${names.length}`;
+              names.push(name);
+              // What imports before this one have left to be done is done meanwhile.
+              const earlier = new Set(witness.names());
+              await imports.start(name, { http: { url: urlOf("disk") } }, options);
+              await killBefore(cluster, (call) => !earlier.has(call.name ?? "") && isStep(call));
+              await whileControlled(cluster, async () => await imports.untilSucceeded(name));
+            });
+          }
+          await whileControlled(cluster, async () => await untilTidy(cluster, imports, names));
+          const claims = await Promise.all(names.map(async (name) => await imports.claim(name)));
+          for (const claim of claims) {
+            assert.equal(claim.status?.phase, "Bound");
+            const disk = diskOf(cluster, claim, await imports.volumeOf(claim));
+            assertDisk(disk, DISK, claim.metadata.name);
+          }
+          // One object each, by its UID.
+          const filled = claims.map(filledName);
+          assert.deepEqual(witness.claims(), [...new Set([...names, ...filled])].sort());
+          assert.deepEqual(witness.workers(), filled.map((name) => `importer-${name}`).sort());
+          assert.deepEqual(witness.volumes(), claims.map(({ spec }) => spec.volumeName ?? "").sort());
+        });
+      });
+    });
+  }
+
+  it("and does not see that a claim is deleted: the worker of its prime is ended", async () => {
+    await withHeldImages(cluster, DISKS, async ({ imports, urlOf, release }) => {
+      await imports.start("claim", { http: { url: urlOf("claim") } }, { volumeMode: "Block" });
+      await whileControlled(cluster, async () => {
+        await imports.until("claim", ({ status }) => status?.phase === "ImportInProgress");
+      });
+      const objects = await objectsOf(imports, "claim");
+      await imports.remove("persistentvolumeclaims", "claim");
+      await imports.untilGone("persistentvolumeclaims", "claim");
+      await whileControlled(cluster, async () => {
+        const { worker, prime } = objects;
+        await imports.untilGone("pods", worker?.metadata.name ?? "");
+        await imports.untilGone("persistentvolumeclaims", prime?.metadata.name ?? "");
+        release();
+        await assertEnds(cluster, imports, new Map<Deleted, ImportObjects>([["claim", objects]]), []);
+      });
+    });
+  });
+});
+
+/** Until nothing is there but these DataVolumes, their claims, and the claims' volumes. */
+async function untilTidy(cluster: Cluster, imports: Imports, names: readonly string[]): Promise<void> {
+  await eventually(async () => {
+    assert.deepEqual(namesOf(await imports.all("persistentvolumeclaims")), [...names].sort());
+    assert.deepEqual(namesOf(await imports.all("pods")), []);
+    assert.deepEqual(namesOf(await imports.all("volumeimportsources")), []);
+    const volumes = await volumesIn(cluster, imports.namespace);
+    assert.equal(volumes.length, names.length);
+    for (const volume of volumes) assertOrdinary(volume);
+  });
+}
+
+/** All that there ever was. A name stands as often as there were objects of it. */
+interface Witness {
+  claims(): readonly string[];
+  workers(): readonly string[];
+  volumes(): readonly string[];
+  names(): readonly string[];
+}
+
+async function withWitness(
+  cluster: Cluster,
+  { namespace }: Imports,
+  use: (witness: Witness) => Promise<void>,
+): Promise<void> {
+  const ends: (() => void)[] = [];
+  const watch = async (place: string, isOurs: (object: KubeObject) => boolean = () => true) => {
+    const seen = new Map<string, KubeObject>();
+    const end = await cluster.api.watch<KubeObject>(place, ({ object }) => {
+      if (isOurs(object)) seen.set(object.metadata.uid ?? "", object);
+    });
+    ends.push(end);
+    return () => namesOf([...seen.values()]);
+  };
+  try {
+    const claims = await watch(`/api/v1/namespaces/${namespace}/persistentvolumeclaims`);
+    const workers = await watch(`/api/v1/namespaces/${namespace}/pods`);
+    const sources = await watch(`/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`);
+    const volumes = await watch("/api/v1/persistentvolumes", (object) => {
+      return (object as Volume).spec.claimRef?.namespace === namespace;
+    });
+    const names = (): readonly string[] => [claims, workers, sources, volumes].flatMap((of) => of());
+    await use({ claims, workers, volumes, names });
+  } finally {
+    for (const end of ends) end();
+  }
+}
