@@ -23,7 +23,10 @@ export async function copyDisk(
   signal?: AbortSignal,
 ): Promise<void> {
   const turns = new Turns();
-  const planner = new JobPlanner(file.size, file.spec.remote === undefined ? RUN_LENGTH : REMOTE_RUN_LENGTH);
+  const isRemote = file.spec.remote !== undefined;
+  const planner = new JobPlanner(file.size, isRemote ? REMOTE_RUN_LENGTH : RUN_LENGTH);
+  // Over the network data is fetched as soon as some is known: the rest of the tables is round trips away.
+  let isFirst = isRemote;
   const holes = dataRanges(file);
   for await (const extents of extentsAhead(image, file)) {
     for (const extent of extents) {
@@ -31,6 +34,10 @@ export async function copyDisk(
         if (planner.isFull) await runBatch(planner, outlet);
         plan(part, planner, outlet);
       }
+    }
+    if (isFirst && !planner.isEmpty) {
+      isFirst = false;
+      await runBatch(planner, outlet);
     }
     await outlet.settle();
     const turn = turns.due();

@@ -44,6 +44,10 @@ export class JobPlanner {
     this.#runLength = runLength;
   }
 
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
   get isFull(): boolean {
     return this.#count === MAX_BATCH;
   }

@@ -13,7 +13,9 @@ import { openUnnamed } from "../../../importer/temporary-file.ts";
 import { openRandomAccess } from "../../../importer/random-access.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { memoryFolder } from "../../support/convert-image.ts";
+import { lateAccess } from "../../support/late-access.ts";
 import { withJobPlaces } from "../../support/job-places.ts";
+import { memoryDisk } from "../../support/memory-pool.ts";
 import { recordingTarget } from "../../support/recording-target.ts";
 
 const KIB = 1024;
@@ -128,6 +130,18 @@ describe("copyDisk", () => {
     } finally {
       fs.closeSync(fd);
     }
+  });
+
+  it("fetches data over the network before it knows where all of it lies", async () => {
+    const GIB = 1024 ** 3;
+    const target = memoryDisk(new SharedArrayBuffer(KIB));
+    const jobsBefore: number[] = [];
+    const image = fakeImage(GIB, (offset) => {
+      jobsBefore.push(target.jobs.length);
+      return [plainExtent(offset, KIB, 0), { kind: "hole", offset: offset + KIB, length: GIB / 4 - KIB }];
+    });
+    await copyDisk(image, lateAccess(new Uint8Array(KIB), 1), target.outlet);
+    assert.deepEqual(jobsBefore, [0, 1, 1, 1]);
   });
 
   it("stops at the first fault of an extent", async () => {
