@@ -95,19 +95,24 @@ function ofClaim(claim: Claim, cache: ClusterCache): readonly string[] {
   if (owner?.kind === "PersistentVolumeClaim") return [importKey(namespace, owner.name)];
   if (owner?.kind === "Pod") {
     const pod = cache.pods.get(namespace, owner.name);
-    if (pod !== undefined) return ofPod(pod, cache);
+    if (pod !== undefined) return ofPod(pod, cache, (one) => controllerOf(one)?.kind !== "Pod");
     // It outlives its pod for a while; a name that was too long for this has to wait until it is asked for again.
     return name.endsWith(SCRATCH_SUFFIX) ? ofClaimName(namespace, name.slice(0, -SCRATCH_SUFFIX.length), cache) : [];
   }
   return [importKey(namespace, name), ...ofPrimeName(name, cache)];
 }
 
-function ofPod(pod: Pod, cache: ClusterCache): readonly string[] {
+/** @param counts which of its claims are looked at: one that the pod itself owns leads back to the pod */
+function ofPod(pod: Pod, cache: ClusterCache, counts: (claim: Claim) => boolean = () => true): readonly string[] {
   const { namespace } = pod.metadata;
   const owner = controllerOf(pod);
   const mounted = mountedClaims(pod);
   const names = owner?.kind === "PersistentVolumeClaim" ? [owner.name, ...mounted] : mounted;
-  return names.flatMap((name) => ofClaimName(namespace, name, cache));
+  const counted = names.filter((name) => {
+    const claim = cache.claims.get(namespace, name);
+    return claim === undefined || counts(claim);
+  });
+  return counted.flatMap((name) => ofClaimName(namespace, name, cache));
 }
 
 function ofVolume(volume: Volume, cache: ClusterCache): readonly string[] {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CachedKind } from "../../controller/api/kinds.ts";
-import type { KubeObject } from "../../controller/api/kube.ts";
+import type { Claim, KubeObject, Pod } from "../../controller/api/kube.ts";
 import { ANNOTATIONS, LABELS, primeName } from "../../controller/api/names.ts";
 import { ClusterCache } from "../../controller/cache.ts";
 import { concernedUnits } from "../../controller/units.ts";
@@ -26,8 +26,13 @@ describe("concernedUnits", () => {
   const worker = pod({ name: "importer", owner: prime, labels: { [LABELS.workerRole]: "importer" } });
   const scratch = claim({ name: "scratch", owner: worker });
   const orphan = claim({ name: `${prime.metadata.name}-scratch`, owner: pod({ name: "gone", uid: "gone-uid" }) });
+  const mounting = podMounting("importer-mounting", [prime.metadata.name, "mounted-scratch"], prime);
+  const mountedScratch = claim({ name: "mounted-scratch", owner: mounting });
+  const owning = podMounting("owning", ["owned-a", "owned-b"]);
+  const ownedClaims = [claim({ name: "owned-a", owner: owning }), claim({ name: "owned-b", owner: owning })] as const;
   const cache = new ClusterCache();
   for (const object of [dataVolume(), target, prime, worker, storageClass({ name: "csi" })]) cache.apply(object);
+  for (const object of [mounting, mountedScratch, owning, ...ownedClaims]) cache.apply(object);
 
   const cases: readonly (readonly [string, CachedKind, KubeObject, readonly string[]])[] = [
     ["a DataVolume", "DataVolume", dataVolume(), [THIS]],
@@ -35,6 +40,9 @@ describe("concernedUnits", () => {
     ["a prime", "PersistentVolumeClaim", prime, [THIS]],
     ["the worker of a prime", "Pod", worker, [THIS]],
     ["scratch space", "PersistentVolumeClaim", scratch, [THIS]],
+    ["scratch space that its worker mounts", "PersistentVolumeClaim", mountedScratch, [THIS]],
+    ["a worker that mounts its scratch space", "Pod", mounting, [THIS]],
+    ["one of several claims of a pod that mounts them all", "PersistentVolumeClaim", ownedClaims[0], []],
     ["scratch space of a pod that is gone", "PersistentVolumeClaim", orphan, [THIS]],
     ["a pod that mounts the target", "Pod", podOf(NAME), [THIS]],
     ["a volume of the prime", "PersistentVolume", volumeOf(prime), [THIS]],
@@ -51,7 +59,13 @@ describe("concernedUnits", () => {
   }
 
   function podOf(claimName: string): KubeObject {
-    return pod({ name: "user", spec: { volumes: [{ name: "disk", persistentVolumeClaim: { claimName } }] } });
+    return podMounting("user", [claimName]);
+  }
+
+  function podMounting(name: string, claimNames: readonly string[], owner?: Claim): Pod {
+    const volumes = claimNames.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }));
+    const ownership = owner === undefined ? {} : { owner, labels: { [LABELS.workerRole]: "importer" } };
+    return pod({ name, ...ownership, spec: { volumes } });
   }
 
   function promised(): KubeObject {
