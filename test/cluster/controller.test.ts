@@ -12,7 +12,7 @@ const reason = await requireControlPlane();
 const { skip } = reason === false ? await clusterProgram("kube-controller-manager") : { skip: reason };
 
 /** Half of them by a prime, half in place; events included. */
-const MAX_WRITES_EACH = 15.5;
+const MAX_WRITES_EACH = 15;
 const MAX_RESIDENT_MB = 200;
 
 describe("the controller on a real API server", { skip }, () => {
