@@ -1,122 +1,88 @@
 /**
- * What the API server refuses is told, and asked for again until the cause is gone.
+ * What the API server refuses is told, and asked for again until the cause is gone; nothing is done meanwhile that relies on it.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Stored } from "../support/fake-api-server.ts";
+import type { Call, Stored } from "../support/fake-api-server.ts";
 import { assertFilled, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import type { FakeCluster } from "../support/fake-cluster.ts";
+import type { FakeNodesOptions } from "../support/fake-nodes.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
 
-const QUOTA = {
-  status: 403,
-  reason: "Forbidden",
-  message: "pods is forbidden: exceeded quota: small, requested: pods=1",
-};
+const QUOTA = "pods is forbidden: exceeded quota: small, requested: pods=1";
+const WEBHOOK = 'admission webhook "guard.example.org" denied the request: not today';
 const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 
-describe("an import that the API server refuses something", () => {
-  for (const [kind, storageClass] of [
-    ["Pod", CSI_CLASS],
-    ["Pod", LOCAL_CLASS],
-    ["PersistentVolumeClaim", CSI_CLASS],
-  ] as const) {
-    it(`says so, asks seldom, and heals by itself: ${kind}, ${storageClass}`, async () => {
-      await withFakeCluster(async ({ server, nodes }) => {
-        let refused = 0;
-        server.refuse = (call) => {
-          if (call.verb !== "create" || call.kind !== kind) return undefined;
-          refused += 1;
-          return QUOTA;
-        };
-        const controller = startController(server.connect());
-        await controller.started;
-        server.create(storageDataVolume(storageClass, IMMEDIATE));
-        await until(
-          () => conditions({ server, nodes }).some(({ message }) => String(message).includes("exceeded quota")),
-          () => JSON.stringify(server.find("DataVolume", NAME, NAMESPACE)),
-        );
-        assert.ok(refused <= 2, `it was asked for ${refused} times`);
-        server.refuse = () => undefined;
-        await untilSucceeded(server);
-        await controller.stop();
-        assertFilled(server, nodes);
-      });
-    });
-  }
-});
+interface Row {
+  readonly what: string;
+  readonly message: string;
+  readonly isIt: (call: Call) => boolean;
+  readonly workers?: FakeNodesOptions;
+  /** Once the import has succeeded, its status says nothing of it any more. */
+  readonly isAfterEnd?: true;
+}
 
-describe("a worker whose scratch space the API server refuses", () => {
+const ROWS: readonly Row[] = [
+  { what: "a worker", message: QUOTA, isIt: ({ verb, kind }) => verb === "create" && kind === "Pod" },
+  {
+    what: "a claim",
+    message: QUOTA,
+    isIt: ({ verb, kind }) => verb === "create" && kind === "PersistentVolumeClaim",
+  },
+  {
+    what: "scratch space",
+    message: QUOTA,
+    isIt: ({ verb, name }) => verb === "create" && name.endsWith("-scratch"),
+    workers: { endOf: wantsScratch },
+  },
+  {
+    what: "a change of a claim",
+    message: WEBHOOK,
+    isIt: ({ verb, kind }) => verb === "patch" && kind === "PersistentVolumeClaim",
+  },
+  {
+    what: "the removal of what has done its work",
+    message: WEBHOOK,
+    isIt: ({ verb, kind }) => verb === "delete" && (kind === "Pod" || kind === "PersistentVolumeClaim"),
+    isAfterEnd: true,
+  },
+];
+
+describe("an import that the API server refuses something", () => {
   for (const storageClass of [CSI_CLASS, LOCAL_CLASS]) {
-    it(`waits, says so, and goes on when there is room: ${storageClass}`, async () => {
-      const hasScratch = (pod: Stored): boolean => {
-        return pod["spec"].volumes.some(({ name }: Stored["volume"]) => name === "cdi-scratch-vol");
-      };
-      const endOf = (pod: Stored) => ({
-        exitCode: 0,
-        message: JSON.stringify({ scratchSpaceRequired: !hasScratch(pod), message: "Import Complete" }),
-      });
-      await withFakeCluster(
-        async ({ server, nodes }) => {
+    for (const { what, message, isIt, workers, isAfterEnd } of ROWS) {
+      it(`says so, asks seldom, and heals by itself: ${what}, ${storageClass}`, async () => {
+        const useCluster = async ({ server, nodes }: FakeCluster): Promise<void> => {
           let refused = 0;
-          server.refuse = ({ verb, name }) => {
-            if (verb !== "create" || !name.endsWith("-scratch")) return undefined;
+          server.refuse = (call) => {
+            if (!isIt(call)) return undefined;
             refused += 1;
-            return QUOTA;
+            return { status: 403, reason: "Forbidden", message };
           };
           const controller = startController(server.connect());
           await controller.started;
           server.create(storageDataVolume(storageClass, IMMEDIATE));
+          const conditions = (): Stored[] => server.find("DataVolume", NAME, NAMESPACE)?.["status"]?.conditions ?? [];
           await until(
-            () => conditions({ server, nodes }).some(({ message }) => String(message).includes("exceeded quota")),
-            () => JSON.stringify(server.find("DataVolume", NAME, NAMESPACE)),
+            () => (isAfterEnd ? refused > 0 : conditions().some(({ message: said = "" }) => said.includes(message))),
+            () => JSON.stringify(conditions()),
           );
           assert.ok(refused <= 2, `it was asked for ${refused} times`);
+          assert.deepEqual(nodes.destroyed, []);
           server.refuse = () => undefined;
           await untilSucceeded(server);
           await controller.stop();
-        },
-        { endOf },
-      );
-    });
-  }
-});
-
-describe("an import of which the API server refuses a change", () => {
-  for (const [verb, kind, storageClass] of [
-    ["patch", "PersistentVolumeClaim", CSI_CLASS],
-    ["patch", "PersistentVolumeClaim", LOCAL_CLASS],
-    ["delete", "Pod", LOCAL_CLASS],
-  ] as const) {
-    it(`says so, does nothing that relies on it, and heals by itself: ${verb} ${kind}, ${storageClass}`, async () => {
-      await withFakeCluster(async ({ server, nodes }) => {
-        let refused = 0;
-        server.refuse = (call) => {
-          if (call.verb !== verb || call.kind !== kind) return undefined;
-          refused += 1;
-          return { status: 403, reason: "Forbidden", message: "a webhook says no" };
+          // What was on scratch space goes with it.
+          if (workers === undefined) assertFilled(server, nodes);
         };
-        const controller = startController(server.connect());
-        await controller.started;
-        server.create(storageDataVolume(storageClass, IMMEDIATE));
-        const said = (): boolean =>
-          conditions({ server, nodes }).some(({ message }) => /a webhook says no/.test(String(message)));
-        await until(
-          () => (kind === "Pod" ? refused > 0 : said()),
-          () => JSON.stringify(server.find("DataVolume", NAME, NAMESPACE)),
-        );
-        assert.ok(refused <= 2, `it was asked for ${refused} times`);
-        assert.deepEqual(nodes.destroyed, []);
-        server.refuse = () => undefined;
-        await untilSucceeded(server);
-        await controller.stop();
-        assertFilled(server, nodes);
+        await withFakeCluster(useCluster, workers);
       });
-    });
+    }
   }
 });
 
-function conditions({ server }: FakeCluster): readonly { readonly message?: unknown }[] {
-  return server.find("DataVolume", NAME, NAMESPACE)?.["status"]?.conditions ?? [];
+function wantsScratch(pod: Stored): { readonly exitCode: number; readonly message: string } {
+  const hasScratch = pod["spec"].volumes.some(({ name }: Stored["volume"]) => name === "cdi-scratch-vol");
+  return { exitCode: 0, message: JSON.stringify({ scratchSpaceRequired: !hasScratch, message: "Import Complete" }) };
 }

@@ -14,6 +14,7 @@ import { startController, until } from "../support/run-controller.ts";
 const CDI = { apiGroup: "cdi.kubevirt.io", name: "there" };
 const PLACE = { namespace: "golden", name: "fedora" };
 const VDDK = { url: "https://vcenter.example.org", uuid: "u", backingFile: "f", thumbprint: "t", secretRef: "s" };
+const HTTP = { source: { http: { url: "http://images.example.org/disk.qcow2" } } };
 const STAGES = [{ previous: "", current: "one" }];
 const IMAGEIO = { url: "https://engine.example.org/ovirt-engine/api", diskId: "d", secretRef: "s" };
 
@@ -127,15 +128,7 @@ describe("whoever asks for what is not supported is told", () => {
 
   before(async () => {
     const useCluster = async ({ server }: { readonly server: FakeApiServer }): Promise<void> => {
-      for (const { name, spec } of SOURCES) {
-        const metadata = { namespace: NAMESPACE, name };
-        server.create({
-          apiVersion: "cdi.kubevirt.io/v1beta1",
-          kind: "VolumeImportSource",
-          metadata,
-          spec,
-        } as KubeObject);
-      }
+      for (const { name, spec } of SOURCES) server.create(importSource(name, spec));
       const controller = startController(server.connect());
       await controller.started;
       for (const { object } of ROWS) server.create(object);
@@ -188,15 +181,7 @@ describe("a claim with the label for the webhook", () => {
     await withFakeCluster(async ({ server }) => {
       const controller = startController(server.connect());
       await controller.started;
-      const source = { http: { url: "http://images.example.org/disk.qcow2" } };
-      const metadata = { namespace: NAMESPACE, name: "there" };
-      const spec = { source };
-      server.create({
-        apiVersion: "cdi.kubevirt.io/v1beta1",
-        kind: "VolumeImportSource",
-        metadata,
-        spec,
-      } as KubeObject);
+      server.create(importSource("there", HTTP));
       const object = claim("labelled", {
         labels: { "cdi.kubevirt.io/applyStorageProfile": "true" },
         spec: { dataSourceRef: { ...CDI, kind: "VolumeImportSource" } },
@@ -221,14 +206,7 @@ describe("a DataVolume whose claim names a VolumeImportSource", () => {
     await withFakeCluster(async ({ server }) => {
       const controller = startController(server.connect());
       await controller.started;
-      const metadata = { namespace: NAMESPACE, name: "there" };
-      const spec = { source: { http: { url: "http://images.example.org/disk.qcow2" } } };
-      server.create({
-        apiVersion: "cdi.kubevirt.io/v1beta1",
-        kind: "VolumeImportSource",
-        metadata,
-        spec,
-      } as KubeObject);
+      server.create(importSource("there", HTTP));
       const reference = { ...CDI, kind: "VolumeImportSource" };
       server.create(dataVolume("fedora", { pvc: { ...CLAIM, dataSourceRef: reference } }));
       await until(
@@ -249,6 +227,11 @@ function rowOf(what: string, spec: object, says: RegExp, storageClassName: strin
   const name = what.replaceAll(/[^a-z]+/gi, "-").toLowerCase();
   const object = dataVolume(name, { ...spec, pvc: { ...CLAIM, storageClassName } });
   return { what, object, reason: "SourceNotSupported", says };
+}
+
+function importSource(name: string, spec: object): KubeObject {
+  const metadata = { namespace: NAMESPACE, name };
+  return { apiVersion: "cdi.kubevirt.io/v1beta1", kind: "VolumeImportSource", metadata, spec } as KubeObject;
 }
 
 function dataVolume(name: string, spec: object): KubeObject {
