@@ -111,8 +111,10 @@ export async function assertEnds(
     assert.deepEqual(namesOf(dataVolumes), names);
     for (const { metadata, status } of dataVolumes) assert.equal(status?.phase, "Succeeded", metadata.name);
     const claims = await imports.all<Claim>("persistentvolumeclaims");
-    assert.deepEqual(namesOf(claims), names);
-    for (const { metadata, status } of claims) assert.equal(status?.phase, "Bound", metadata.name);
+    assert.deepEqual(
+      claims.map(shownClaim).sort(),
+      names.map((name) => `${name} Bound`),
+    );
     assert.deepEqual(namesOf(await imports.all("pods")), []);
     assert.deepEqual(namesOf(await imports.all("volumeimportsources")), []);
     const volumes = await volumesIn(cluster, imports.namespace);
@@ -152,6 +154,11 @@ export function assertOrdinary({ metadata, spec }: Volume): void {
 export async function volumesIn(cluster: Cluster, namespace: string): Promise<readonly VolumeObject[]> {
   const { items } = await cluster.api.get<{ readonly items: readonly VolumeObject[] }>("/api/v1/persistentvolumes");
   return items.filter(({ spec }) => spec.claimRef?.namespace === namespace);
+}
+
+/** With what it still waits for, where it is on its way out. */
+function shownClaim({ metadata: { name, deletionTimestamp, finalizers = [] }, status }: Claim): string {
+  return [name, status?.phase, ...(deletionTimestamp === undefined ? [] : finalizers)].join(" ");
 }
 
 export function namesOf(objects: readonly KubeObject[]): readonly string[] {
