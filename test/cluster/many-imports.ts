@@ -15,7 +15,7 @@ import { openApi } from "./api.ts";
 import type { Api } from "./api.ts";
 import { withControlPlane } from "./control-plane.ts";
 import type { ControlPlane } from "./control-plane.ts";
-import { startProgram, stopPrograms, untilReady } from "./processes.ts";
+import { expectRunning, startProgram, stopPrograms, untilReady } from "./processes.ts";
 import { startBinder, startStubNodes } from "./stub-nodes.ts";
 
 export interface ManyImports {
@@ -104,6 +104,10 @@ async function importOn(
       cpuSeconds,
       idleWrites: idle.writes - after.writes,
     };
+  } catch (error) {
+    // If it has ended, its last words say more.
+    expectRunning([controller]);
+    throw error;
   } finally {
     await stopPrograms([controller]);
     await stub.stop();
