@@ -10,6 +10,7 @@ import { hasEnded } from "./api/pods.ts";
 import type { ClusterCache } from "./cache.ts";
 import type { ClusterFacts, ControllerSettings, FoundCertificates, ObservedImport } from "./plan/observed.ts";
 import { scratchName, workerName } from "./plan/worker/object-name.ts";
+import { isWorkerOf } from "./plan/worker/worker-removal.ts";
 import { nameKey } from "./store.ts";
 
 /** What is known of an import that is no object in the cluster. */
@@ -73,7 +74,7 @@ function orphansOf(namespace: string, name: string, target: Claim | undefined, c
   return cache.claims.by("target", nameKey(namespace, name)).flatMap((claim) => {
     const isCurrent = target !== undefined && isControlledBy(claim, target);
     const worker = isCurrent || claim.metadata.deletionTimestamp === undefined ? undefined : workerOf(claim, cache);
-    return worker !== undefined && isControlledBy(worker, claim) ? [worker] : [];
+    return worker !== undefined && isWorkerOf(worker, claim) ? [worker] : [];
   });
 }
 

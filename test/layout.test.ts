@@ -34,7 +34,6 @@ const ANSWERED_FOR_ELSEWHERE: Readonly<Record<string, string>> = {
   "controller/http-exchange.ts": "test/controller/api-client.test.ts",
   "controller/install-crds.ts": "test/cluster/controller.test.ts",
   "controller/json-lines.ts": "test/controller/api-client.test.ts",
-  "controller/observe.ts": "test/controller/plan/crash.test.ts",
   "controller/own-image.ts": "test/cmd/controller.test.ts",
   "controller/plan/action.ts": "test/controller/plan/draft.test.ts",
   "controller/plan/plan.ts": "test/controller/plan/crash.test.ts",
