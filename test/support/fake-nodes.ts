@@ -184,13 +184,18 @@ export class FakeNodes {
       const running = { phase: "Running", containerStatuses: status({ running: {} }) };
       this.#server.update(pod, { spec: { nodeName: NODE }, status: running });
     } else if (phase === "Running") {
+      // As a kubelet has it: first the container, then the pod.
+      if (containerStatuses?.[0]?.state?.terminated !== undefined) {
+        this.#server.update(pod, { status: { phase: "Succeeded" } });
+        return;
+      }
       const end = this.#endOf(pod);
       if (end === undefined) return;
       const volumes = claims.flatMap((claim) => (claim?.["spec"] as Spec | undefined)?.volumeName ?? []);
       if (end.exitCode === 0) for (const volume of volumes) this.filled.add(volume);
       const reason = end.exitCode === 0 ? "Completed" : "Error";
       const terminated = { ...end, reason, finishedAt: new Date().toISOString() };
-      this.#server.update(pod, { status: { phase: "Succeeded", containerStatuses: status({ terminated }) } });
+      this.#server.update(pod, { status: { containerStatuses: status({ terminated }) } });
     }
   }
 }

@@ -21,6 +21,9 @@ import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts"
 /** A pod that has not started by then is worth a word. */
 const STARTS_WITHIN_MS = 10_000;
 
+/** A kubelet says that the worker has ended, and a moment later, when nothing of it is left, that its pod has. */
+const ENDS_WITHIN_MS = 5_000;
+
 /** A pod that failed earlier than that was refused by its node, and the next one would be, too. */
 const REPLACED_AFTER_MS = 10_000;
 
@@ -39,6 +42,8 @@ export function reportWorker(draft: ImportDraft, claim: Claim, pod: Pod): void {
   // What follows a pod that is on its way out, follows when it is gone; what it achieved counts.
   if (isLeaving(pod) && ending?.how !== "complete" && ending?.how !== "terminal") return;
   if (ending !== undefined) return reportEnding(draft, claim, pod, ending);
+  const endingMs = restOfEndMs(draft, pod);
+  if (endingMs !== undefined) return draft.again(endingMs);
   const state = stateWithWarning(draft, pod);
   if (isStarting(claim, pod, state)) {
     // No node starts it before its claim is bound, and of that the condition Bound tells.
@@ -201,6 +206,15 @@ function saysPreallocated(pod: Pod): boolean {
 
 function ageMs({ now: { now } }: ImportDraft, { metadata: { creationTimestamp } }: Pod): number {
   return sinceMs(creationTimestamp, now);
+}
+
+/** How long a worker that ended well may wait for its pod to end; undefined: it has not, or it takes too long. */
+function restOfEndMs({ now: { now } }: ImportDraft, pod: Pod): number | undefined {
+  const terminated = workerStatus(pod)?.state?.terminated;
+  if (terminated?.exitCode !== 0) return undefined;
+  const age = sinceMs(terminated.finishedAt, now);
+  // A node whose clock is far from ours says nothing about it.
+  return Math.abs(age) < ENDS_WITHIN_MS ? ENDS_WITHIN_MS - age : undefined;
 }
 
 /** For how long the claim has had its volume. */

@@ -59,6 +59,29 @@ describe("what a claim says of its worker", () => {
     }
   });
 
+  it("is nothing between the end of the worker and that of its pod, unless that takes long", () => {
+    for (const [finishedAt, afterMs] of [
+      ["2026-09-01T11:59:58Z", 3000],
+      ["2026-09-01T11:59:50Z", undefined],
+      ["2026-09-01T13:00:00Z", undefined],
+      [undefined, undefined],
+    ] as const) {
+      const terminated = { exitCode: 0, reason: "Completed", ...(finishedAt === undefined ? {} : { finishedAt }) };
+      const [action] = planWith({
+        target: started,
+        worker: workerIn(started, "Running", { state: { terminated } }),
+      }).actions;
+      if (afterMs === undefined) assert.equal(action?.do, "patch");
+      else assert.deepEqual(action, { do: "again", afterMs });
+    }
+    const failed = { exitCode: 1, reason: "Error", finishedAt: "2026-09-01T11:59:58Z" };
+    const { changed } = planWith({
+      target: started,
+      worker: workerIn(started, "Running", { state: { terminated: failed } }),
+    });
+    assert.equal(changed[ANNOTATIONS.runningReason], "Error");
+  });
+
   it("is that it starts where that takes long", () => {
     const { changed } = planWith({ target, worker: workerIn(target, "Pending", CREATING) });
     assert.deepEqual(changed, {
