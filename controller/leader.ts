@@ -32,7 +32,8 @@ interface Lease extends KubeObject {
 
 const LEASE_NAME = "decant-controller";
 const LEASE_SECONDS = 15;
-const RENEW_MS = 5_000;
+/** As client-go does: a renewal may take 8 s on a busy API server before this replica has to give up. */
+const RENEW_MS = 2_000;
 /** Shorter than the Lease: by the time that others may take it, this replica has ended. */
 const GIVE_UP_MS = 10_000;
 const ASK_MS = 2_000;
