@@ -51,7 +51,7 @@ describe("an object that a user deletes while nobody hands the volume over", { s
       await withHeldImages(cluster, DISKS, async ({ imports, urlOf, release }) => {
         release();
         for (const what of DELETED) await imports.start(what, { http: { url: urlOf(what) } }, { volumeMode: "Block" });
-        await killBefore(cluster, isNext, DELETED.length);
+        await killBefore(cluster, (call) => (isNext(call) ? call.name : undefined), DELETED.length);
         const before = new Map<Deleted, ImportObjects>();
         for (const what of DELETED) {
           const objects = await objectsOf(imports, what);

@@ -27,7 +27,7 @@ import {
   patches,
   whileControlled,
 } from "./killed-controller.ts";
-import type { CallTest } from "./killed-controller.ts";
+import type { Call, CallTest } from "./killed-controller.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx");
@@ -38,12 +38,13 @@ const VOLUME = "PersistentVolume";
 const POLICY = ["spec", "persistentVolumeReclaimPolicy"];
 const RESULT = ["metadata", "annotations", ANNOTATIONS.podPhase];
 
-/** The prefix of the claims that the test asks for. */
-const TARGET = /^disk-/;
+/** Of the claims that the test asks for. */
+const TARGET = /^before-/;
 
 interface Path {
   readonly name: string;
   readonly options: ImportOptions;
+  /** By what is about to be done when the controller is killed. */
   readonly steps: Readonly<Record<string, CallTest>>;
   /** Of the claim that is filled for this target. */
   readonly filledName: (target: Claim) => string;
@@ -97,23 +98,18 @@ describe("a controller that is killed", { skip }, () => {
   const cluster = clusterWithoutController();
 
   for (const { name: way, options, steps, filledName, diskOf } of PATHS) {
-    it(`before a step of an import ${way}`, async (context) => {
+    it(`before each step of an import ${way}`, async () => {
       await withServedImages(cluster, async ({ imports, urlOf, write }) => {
         write("disk", DISK);
         await withWitness(cluster, imports, async (witness) => {
-          const names: string[] = [];
-          for (const [step, isStep] of Object.entries(steps)) {
-            await context.test(`before ${step}`, async () => {
-              const name = `disk-${names.length}`;
-              names.push(name);
-              // What imports before this one have left to be done is done meanwhile.
-              const earlier = new Set(witness.names());
-              await imports.start(name, { http: { url: urlOf("disk") } }, options);
-              await killBefore(cluster, (call) => !earlier.has(call.name ?? "") && isStep(call));
-              await whileControlled(cluster, async () => await imports.untilSucceeded(name));
-            });
-          }
-          await whileControlled(cluster, async () => await untilTidy(cluster, imports, names));
+          const stepOf = new Map(Object.entries(steps).map(([step, isStep]) => [nameFor(step), isStep]));
+          const names = [...stepOf.keys()].sort();
+          for (const name of names) await imports.start(name, { http: { url: urlOf("disk") } }, options);
+          await killBefore(cluster, stopEachAt(stepOf), names.length);
+          await whileControlled(cluster, async () => {
+            await Promise.all(names.map(async (name) => await imports.untilSucceeded(name)));
+            await untilTidy(cluster, imports, names);
+          });
           const claims = await Promise.all(names.map(async (name) => await imports.claim(name)));
           for (const claim of claims) {
             assert.equal(claim.status?.phase, "Bound");
@@ -149,6 +145,34 @@ describe("a controller that is killed", { skip }, () => {
     });
   });
 });
+
+/** For a DataVolume whose import is to stop there. */
+function nameFor(step: string): string {
+  return `before-${step.replaceAll(/[^a-z]+/g, "-")}`;
+}
+
+/**
+ * For each import the controller is dead from its step on: none of its calls is made any more. Which import a call is for shows in
+ * what it sends, then or earlier.
+ */
+function stopEachAt(stepOf: ReadonlyMap<string, CallTest>): (call: Call) => string | undefined {
+  const importOf = new Map([...stepOf.keys()].map((name) => [name, name]));
+  const stopped = new Set<string>();
+  return (call) => {
+    const { name = "", sent } = call;
+    const said = [
+      (sent as Partial<KubeObject> | undefined)?.metadata?.ownerReferences?.[0]?.name,
+      (sent as Partial<KubeObject> | undefined)?.metadata?.annotations?.[ANNOTATIONS.meantFor]?.split("/")[1],
+    ];
+    const whom = importOf.get(name) ?? said.map((one) => importOf.get(one ?? "")).find((one) => one !== undefined);
+    if (whom === undefined) return undefined;
+    importOf.set(name, whom);
+    if (stopped.has(whom)) return whom;
+    if (stepOf.get(whom)?.(call) !== true) return undefined;
+    stopped.add(whom);
+    return whom;
+  };
+}
 
 /** Until nothing is there but these DataVolumes, their claims, and the claims' volumes. */
 async function untilTidy(cluster: Cluster, imports: Imports, names: readonly string[]): Promise<void> {

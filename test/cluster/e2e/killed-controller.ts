@@ -44,15 +44,20 @@ export function clusterWithoutController(): Cluster {
 }
 
 /**
- * Runs a controller until a call that `isLast`: that one is not made, and no other after it.
- * @param count so many objects have to come to such a call, each of which is not made; the others go on until then
+ * Runs a controller, and kills it when so many have come to their last call, which is not made; the others go on until then.
+ * @param stops whom the call is for, where it is not to be made
  */
-export async function killBefore(cluster: Cluster, isLast: CallTest, count = 1): Promise<void> {
+export async function killBefore(
+  cluster: Cluster,
+  stops: (call: Call) => string | undefined,
+  count: number,
+): Promise<void> {
   const due = Promise.withResolvers<void>();
   const stopped = new Set<string>();
   const controller = await startInProcess(cluster, (call) => {
-    if (!isLast(call)) return;
-    stopped.add(call.name ?? "");
+    const whom = stops(call);
+    if (whom === undefined) return;
+    stopped.add(whom);
     if (stopped.size === count) {
       due.resolve();
       void controller.kill();
@@ -61,7 +66,13 @@ export async function killBefore(cluster: Cluster, isLast: CallTest, count = 1):
   });
   const fail = (why: string): void => {
     const last = controller.lines.slice(-SHOWN_LINES).map((line) => JSON.stringify(line));
-    due.reject(new Error([`${stopped.size} of ${count} such calls were due ${why}`, ...last].join("\n")));
+    due.reject(
+      new Error(
+        [`${stopped.size} of ${count} had come to their last call ${why}: ${[...stopped].join(", ")}`, ...last].join(
+          "\n",
+        ),
+      ),
+    );
   };
   const tooLate = setTimeout(() => fail(`after ${PATIENCE_MS} ms`), PATIENCE_MS);
   controller.ended.then(
