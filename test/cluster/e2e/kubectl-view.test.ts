@@ -6,31 +6,48 @@ import { spawn } from "node:child_process";
 import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { baseDisk } from "../../support/base-disk.ts";
-import { imageOf } from "../../support/qemu-images.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
 import { readState } from "../state.ts";
 import { clusterWithController } from "./controller.ts";
 import { withServedImages } from "./served-images.ts";
 
-const skip = requireRunningCluster() || requireTools("nginx", "qemu-img");
+const MIB = 1024 * 1024;
+/** Of each connection: for long enough to be asked for progress. */
+const SLOWLY = { directives: `limit_rate ${MIB};` };
+const MOST_LINES = 12;
+
+const skip = requireRunningCluster() || requireTools("nginx");
 
 describe("kubectl", { skip }, () => {
   const cluster = clusterWithController();
 
   it("get dv -w tells an import from its beginning to its end, in lines that differ", async () => {
-    await withServedImages(cluster, async ({ imports, urlOf, write }) => {
-      write("disk.qcow2", imageOf(baseDisk(), "qcow2", ["-c"]));
-      const lines = await whileWatching(imports.namespace, async () => {
-        await imports.start("disk", { http: { url: urlOf("disk.qcow2") } });
-        await imports.untilSucceeded("disk");
-      });
-      const [header = "", ...rows] = lines;
-      assert.deepEqual(header.split(/\s+/), ["NAME", "PHASE", "PROGRESS", "RESTARTS", "AGE"]);
-      const seen = rows.map((row) => row.split(/\s+/).slice(1, -1).join(" "));
-      assert.equal(seen.at(-1), "Succeeded 100.0%", lines.join("\n"));
-      assert.ok(seen.length >= 3 && seen.length <= 12, lines.join("\n"));
-    });
+    await withServedImages(
+      cluster,
+      async ({ imports, urlOf, write }) => {
+        write("disk", baseDisk(24 * MIB));
+        const lines = await whileWatching(imports.namespace, async () => {
+          await imports.start("disk", { http: { url: urlOf("disk") } });
+          await imports.untilSucceeded("disk");
+        });
+        const [header = "", ...rows] = lines;
+        assert.deepEqual(header.split(/\s+/), ["NAME", "PHASE", "PROGRESS", "RESTARTS", "AGE"]);
+        const said = rows.map((row) => row.split(/\s+/).slice(1, -1).join(" ")).filter((row) => row !== "");
+        assert.equal(said.at(-1), "Succeeded 100.0%", lines.join("\n"));
+        assert.ok(
+          said.some((row) => /^ImportInProgress \d+\.\d\d%$/.test(row)),
+          lines.join("\n"),
+        );
+        assert.deepEqual(
+          said.filter((row, index) => row === said[index - 1]),
+          [],
+          lines.join("\n"),
+        );
+        assert.ok(said.length >= 3 && said.length <= MOST_LINES, lines.join("\n"));
+      },
+      SLOWLY,
+    );
   });
 
   it("describe dv says in one line why an import fails, and how often it was tried", async () => {
