@@ -5,7 +5,8 @@
 import type { DirectRanges } from "./http/direct-ranges.ts";
 import type { HttpClient } from "./http/http-client.ts";
 import type { RangeReader } from "./http/range-reader.ts";
-import { Interrupted } from "./errors.ts";
+import { isRefusal, Lanes } from "./http/lanes.ts";
+import { Interrupted, SourceError } from "./errors.ts";
 import type { RandomAccess, ReadSpec } from "./random-access.ts";
 import type { RemoteRanges } from "./sources/source.ts";
 
@@ -15,6 +16,7 @@ export class RemoteFile implements RandomAccess {
   readonly #ranges: RemoteRanges;
   readonly #closing = new AbortController();
   #reader: Promise<RangeReader> | undefined;
+  readonly #lanes = new Lanes();
   #direct: Promise<DirectRanges | undefined> | undefined;
   #cuts = 0;
   #client: HttpClient | undefined;
@@ -30,8 +32,7 @@ export class RemoteFile implements RandomAccess {
     const wanted = Math.max(0, Math.min(into.length, this.size - offset));
     if (wanted === 0) return 0;
     this.#direct ??= this.#openDirect();
-    const direct = await this.#direct;
-    const done = (await direct?.read(into.subarray(0, wanted), offset)) ?? 0;
+    const done = await this.#readDirectly(await this.#direct, into.subarray(0, wanted), offset);
     if (done > 0 && done < wanted) this.#cuts += 1;
     if (done < wanted) await this.#readRest(into.subarray(done, wanted), offset + done);
     return wanted;
@@ -48,12 +49,31 @@ export class RemoteFile implements RandomAccess {
     this.#client?.close();
   }
 
+  async #readDirectly(direct: DirectRanges | undefined, into: Uint8Array, offset: number): Promise<number> {
+    if (direct === undefined) return 0;
+    return await this.#lanes.run(async () => await direct.read(into, offset, () => void this.#lanes.narrow()));
+  }
+
   /** By the client that knows what else a server may answer, and says what is wrong. */
   async #readRest(into: Uint8Array, offset: number): Promise<void> {
-    if (this.#closing.signal.aborted) throw new Interrupted();
-    this.#reader ??= this.#open();
-    const reader = await this.#reader;
-    await reader.readInto(into, offset, this.#closing.signal);
+    for (let isDone = false; !isDone;) {
+      isDone = await this.#lanes.run(async () => {
+        if (this.#closing.signal.aborted) throw new Interrupted();
+        this.#reader ??= this.#open();
+        const reader = await this.#reader;
+        try {
+          await reader.readInto(into, offset, this.#closing.signal);
+          return true;
+        } catch (error) {
+          if (!isRefused(error)) throw error;
+          if (this.#lanes.narrow()) return false;
+          throw new SourceError(error.code, error.message, {
+            context: { ...error.context, ranges: "unusable" },
+            cause: error.cause,
+          });
+        }
+      });
+    }
   }
 
   async #openDirect(): Promise<DirectRanges | undefined> {
@@ -68,4 +88,9 @@ export class RemoteFile implements RandomAccess {
     this.#opened = new RangeReader(this.#client, this.#ranges.spec);
     return this.#opened;
   }
+}
+
+/** The server has too much to do, after all the patience of one request. */
+function isRefused(error: unknown): error is SourceError {
+  return error instanceof SourceError && isRefusal(Number(error.context["status"]));
 }

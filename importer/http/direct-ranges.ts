@@ -7,6 +7,7 @@ import { authorizerFor } from "./authorization.ts";
 import type { Authorizer } from "./authorization.ts";
 import { checkRangeAnswer, rangeHeaders } from "./continuation.ts";
 import type { HttpOptions } from "./http-options.ts";
+import { isRefusal } from "./lanes.ts";
 import { Place } from "./place.ts";
 import { proxyFor } from "./proxies.ts";
 import type { RangeSpec } from "./range-reader.ts";
@@ -52,18 +53,27 @@ export class DirectRanges {
 
   /**
    * Fills `into` from `offset` on, as far as it goes. May be called while other ranges are on their way.
+   * @param onRefused called if the server has too much to do
    * @returns how many bytes came, from none to all; never throws for what a server does
    */
-  async read(into: Uint8Array, offset: number): Promise<number> {
+  async read(into: Uint8Array, offset: number, onRefused: () => void): Promise<number> {
     if (this.#misfits >= MAX_MISFITS || this.#isClosed) return 0;
     const range = { start: offset, end: offset + into.length };
     const request = await this.#request(range);
     if (request === undefined) return 0;
-    const fits = (status: number, headers: AnswerHeaders): boolean => this.#fits(status, headers, range);
+    let isRefused = false;
+    const fits = (status: number, headers: AnswerHeaders): boolean => {
+      isRefused = isRefusal(status);
+      return this.#fits(status, headers, range);
+    };
     const kept = this.#takeKept();
     let count = kept === undefined ? 0 : await this.#fill(kept, into, request, fits);
     // A server may have ended a connection that was idle.
-    if (count === 0) count = await this.#fill(new RangeSocket(this.#target), into, request, fits);
+    if (count === 0 && !isRefused) count = await this.#fill(new RangeSocket(this.#target), into, request, fits);
+    if (isRefused) {
+      this.#misfits = 0; // no way of this server's to answer, but one that passes
+      onRefused();
+    }
     return count;
   }
 

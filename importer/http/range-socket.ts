@@ -137,8 +137,9 @@ export class RangeSocket {
     const end = this.#head.subarray(0, this.#headLength).indexOf(HEAD_END);
     if (end < 0) return this.#headLength < MAX_HEAD_LENGTH;
     const head = parseHead(this.#head.toString("latin1", 0, end));
-    if (head === undefined || contentLength(head.headers) !== exchange.into.length) return false;
-    if (!exchange.fits(head.status, head.headers)) return false;
+    if (head === undefined || !exchange.fits(head.status, head.headers)) return false;
+    if (head.headers.get("transfer-encoding") !== null) return false;
+    if (contentLength(head.headers) !== exchange.into.length) return false;
     const body = this.#head.subarray(end + HEAD_END.length, this.#headLength);
     if (body.length > exchange.into.length) return false;
     this.#isLast = /\bclose\b/i.test(head.headers.get("connection") ?? "");
@@ -150,7 +151,7 @@ export class RangeSocket {
   }
 }
 
-/** Undefined for what is not plainly an HTTP/1.1 answer with a length. */
+/** Undefined for what is not plainly an HTTP/1.1 answer. */
 function parseHead(text: string): { readonly status: number; readonly headers: AnswerHeaders } | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
@@ -164,7 +165,6 @@ function parseHead(text: string): { readonly status: number; readonly headers: A
     if (name === undefined || (DECIDING.has(name) && fields.has(name))) return undefined;
     fields.set(name, parts?.[2]?.trim() ?? "");
   }
-  if (fields.has("transfer-encoding") || !fields.has("content-length")) return undefined;
   return { status: Number(status), headers: { get: (name) => fields.get(name.toLowerCase()) ?? null } };
 }
 

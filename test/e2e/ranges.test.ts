@@ -233,6 +233,29 @@ describe("every format from a URL", { skip: requireTools("qemu-img", "xz", "zstd
   });
 });
 
+describe("nginx that lets an address have few connections", { skip: requireTools("nginx") }, () => {
+  for (const most of [4, 1]) {
+    it(`${most} at once: it is asked for less, and the disk is there`, async () => {
+      await withFolder(async (folder) => {
+        const disk = randomFillSync(Buffer.alloc(24 * MIB));
+        fs.writeFileSync(path.join(folder, "disk.qcow2"), imageOf(disk, "qcow2"));
+        const directives = `limit_conn all ${most}; limit_rate 4m; limit_rate_after 256k;`;
+        const zone = "limit_conn_zone $binary_remote_addr zone=all:1m;";
+        await withNginx(folder, { directives, zone }, async ({ port, log }) => {
+          const target = path.join(folder, "disk.raw");
+          const url = `http://127.0.0.1:${port}/disk.qcow2`;
+          const { status, stderr } = await runDecant(["convert", "--json", url, target], { env: STRICT });
+          assert.equal(status, 0, stderr);
+          assert.ok(fs.readFileSync(target).equals(disk));
+          const refused = log().filter((line) => line.includes(" 503 ")).length;
+          assert.ok(refused > 0, "the limit was never reached");
+          assert.ok(refused < 60, `refused ${refused} times`);
+        });
+      });
+    });
+  }
+});
+
 /** From a server that has ranges, with no file beside the disk. */
 async function convertFromServer(
   args: readonly string[],

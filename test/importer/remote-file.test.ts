@@ -64,6 +64,26 @@ describe("RemoteFile", () => {
     });
   });
 
+  it("asks a server that has too much to do for less at once, and goes on", async () => {
+    const misdeed = (number: number): Misdeed | undefined => (number > 4 && number <= 16 ? { status: 503 } : undefined);
+    await withFile({ misdeed }, async (file, server) => {
+      await Promise.all(Array.from({ length: 16 }, (_, i) => read(file, i * 50_000, 50_000)));
+      await Promise.all(Array.from({ length: 16 }, (_, i) => read(file, i * 50_000, 50_000)));
+      assert.equal(server.requests.length, 16 + 12 + 16);
+    });
+  });
+
+  it("leaves it to one stream when a single request is too much", async () => {
+    await withFile({ misdeed: () => ({ status: 503 }) }, async (file) => {
+      await assert.rejects(read(file, 0, 1000), (error) => {
+        assert.ok(error instanceof SourceError);
+        assert.match(error.message, /answers 503/);
+        assert.deepEqual([error.context["ranges"], error.context["status"]], ["unusable", 503]);
+        return true;
+      });
+    });
+  });
+
   it("reads many at once", async () => {
     await withFile({}, async (file, server) => {
       await Promise.all(Array.from({ length: 20 }, (_, i) => read(file, i * 50_000, 50_000)));

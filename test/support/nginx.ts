@@ -11,14 +11,21 @@ export interface Nginx {
   readonly log: () => string[];
 }
 
+export interface NginxSettings {
+  readonly directives?: string;
+  readonly listen?: string;
+  readonly zone?: string;
+}
+
 /**
  * Runs `use` with nginx serving the files in `folder`.
  * @param directives of the server block
  * @param listen     after the port: `ssl` for instance
+ * @param zone       of the http block, which directives may refer to
  */
 export async function withNginx<T>(
   folder: string,
-  { directives = "", listen = "" }: { readonly directives?: string; readonly listen?: string },
+  { directives = "", listen = "", zone = "" }: NginxSettings,
   use: (nginx: Nginx) => Promise<T>,
 ): Promise<T> {
   const state = fs.mkdtempSync(path.join(folder, ".nginx-"));
@@ -30,7 +37,7 @@ export async function withNginx<T>(
     daemon off; ${process.getuid?.() === 0 ? "user root;" : ""} worker_processes 1; pid ${state}/pid; error_log stderr;
     events { worker_connections 256; }
     http {
-      ${temporary.join(" ")}
+      ${temporary.join(" ")} ${zone}
       log_format seen '$request_method $uri $status $http_range';
       access_log ${log} seen;
       server { listen 127.0.0.1:${port} ${listen}; root ${folder}; ${directives} }

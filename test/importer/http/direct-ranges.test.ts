@@ -46,7 +46,7 @@ function open(place: Place, options: Partial<HttpOptions> = {}): DirectRanges | 
 
 async function read(ranges: DirectRanges, offset = 0, length = 1000): Promise<number> {
   const into = new Uint8Array(length);
-  const count = await ranges.read(into, offset);
+  const count = await ranges.read(into, offset, () => undefined);
   assert.ok(BYTES.subarray(offset, offset + count).equals(into.subarray(0, count)));
   return count;
 }
@@ -119,7 +119,7 @@ describe("DirectRanges", () => {
   for (const [what, misdeed] of Object.entries<Misdeed>({
     "all of it": { ignoresRange: true },
     "416": { status: 416, headers: { "content-range": `bytes */${BYTES.length}` } },
-    "503": { status: 503 },
+    "502": { status: 502 },
     "a redirect": { status: 302, headers: { location: "/elsewhere" } },
     "another range": { headers: { "content-range": `bytes 1-1000/${BYTES.length}` } },
     "a shorter range": {
@@ -151,8 +151,22 @@ describe("DirectRanges", () => {
     });
   }
 
+  for (const misdeed of [{ status: 429 }, { status: 503 }, { status: 503, framing: "chunked" }] as const) {
+    it(`says that a server has too much to do: ${JSON.stringify(misdeed)}`, async () => {
+      await withRanges({ misdeed: (number) => (number <= 5 ? misdeed : undefined) }, async (ranges, server) => {
+        let refused = 0;
+        const into = new Uint8Array(1000);
+        for (let i = 0; i < 5; i++) assert.equal(await ranges.read(into, 0, () => (refused += 1)), 0);
+        assert.equal(refused, 5);
+        assert.equal(server.requests.length, 5, "it is not asked again at once");
+        assert.equal(await ranges.read(into, 0, () => (refused += 1)), 1000);
+        assert.equal(refused, 5);
+      });
+    });
+  }
+
   it("forgives what did not fit when something fits again", async () => {
-    const misdeed = (number: number): Misdeed | undefined => (number % 3 === 0 ? undefined : { status: 503 });
+    const misdeed = (number: number): Misdeed | undefined => (number % 3 === 0 ? undefined : { status: 502 });
     await withRanges({ misdeed }, async (ranges, server) => {
       const counts: number[] = [];
       for (let i = 0; i < 9; i++) counts.push(await read(ranges));
