@@ -147,7 +147,7 @@ describe("a disk from", { skip, concurrency: 4 }, () => {
           assert.equal((await imports.untilSucceeded("disk")).status?.progress, "100.0%");
         });
       },
-      { bytesPerSecond: 1.5 * MIB },
+      { bytesPerSecond: MIB / 4 },
     );
   });
 
