@@ -2,11 +2,11 @@
  * A file that is read in ranges over HTTP, each range by a request of its own. The client is loaded with the first read: a
  * local conversion never pays for it.
  */
+import { Interrupted, SourceError } from "./errors.ts";
 import type { DirectRanges } from "./http/direct-ranges.ts";
 import type { HttpClient } from "./http/http-client.ts";
-import type { RangeReader } from "./http/range-reader.ts";
 import { isRefusal, Lanes } from "./http/lanes.ts";
-import { Interrupted, SourceError } from "./errors.ts";
+import type { RangeReader } from "./http/range-reader.ts";
 import type { RandomAccess, ReadSpec } from "./random-access.ts";
 import type { RemoteRanges } from "./sources/source.ts";
 
@@ -54,24 +54,29 @@ export class RemoteFile implements RandomAccess {
     return await this.#lanes.run(async () => await direct.read(into, offset, () => void this.#lanes.narrow()));
   }
 
-  /** By the client that knows what else a server may answer, and says what is wrong. */
   async #readRest(into: Uint8Array, offset: number): Promise<void> {
-    for (let isDone = false; !isDone;) {
-      isDone = await this.#lanes.run(async () => {
-        if (this.#closing.signal.aborted) throw new Interrupted();
-        this.#reader ??= this.#open();
-        const reader = await this.#reader;
-        try {
-          await reader.readInto(into, offset, this.#closing.signal);
-          return true;
-        } catch (error) {
-          if (!isRefused(error)) throw error;
-          if (this.#lanes.narrow()) return false;
-          throw new SourceError(error.code, error.message, {
-            context: { ...error.context, ranges: "unusable" },
-            cause: error.cause,
-          });
-        }
+    while (!(await this.#lanes.run(() => this.#readPatiently(into, offset))));
+  }
+
+  /**
+   * By the client that knows what else a server may answer, and says what is wrong.
+   * @returns false: another time, with fewer requests under way
+   */
+  async #readPatiently(into: Uint8Array, offset: number): Promise<boolean> {
+    if (this.#closing.signal.aborted) throw new Interrupted();
+    this.#reader ??= this.#open();
+    const reader = await this.#reader;
+    try {
+      await reader.readInto(into, offset, this.#closing.signal);
+      return true;
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      if (this.#lanes.narrow()) return false;
+      const { code, message, remedy, context, cause } = error;
+      throw new SourceError(code, message, {
+        ...(remedy === undefined ? {} : { remedy }),
+        context: { ...context, ranges: "unusable" },
+        cause,
       });
     }
   }
