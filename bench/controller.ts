@@ -4,14 +4,13 @@
  * and what test/cluster needs.
  */
 import { execFileSync } from "node:child_process";
-import fs from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../cmd/bench/machine.ts";
 import { requireControlPlane } from "../test/cluster/control-plane.ts";
 import { importMany } from "../test/cluster/many-imports.ts";
 import { controllerGoals, controllerTable } from "./controller-goals.ts";
-import { fileName, revision } from "./result-file.ts";
+import { revision, writeResults } from "./result-file.ts";
 
 const ROOT = path.dirname(import.meta.dirname);
 const USAGE = `Usage: npm run bench:controller -- [options]
@@ -66,10 +65,7 @@ async function main({ count, idleSeconds }: Settings): Promise<void> {
   // As in the image: reading TypeScript takes 30 MB more, and the launcher knows how to save memory.
   execFileSync(process.execPath, [path.join(ROOT, "bin/bundle.ts")], { stdio: "inherit" });
   const found = await importMany({ count, idleSeconds, command: [path.join(ROOT, "bin/decant")] });
-  const results = path.join(ROOT, "bench/results");
-  const file = path.join(results, fileName(started, "controller"));
   const report = { started, revision: revision(), machine, idleSeconds, found, goals: controllerGoals(found) };
-  fs.mkdirSync(results, { recursive: true });
-  fs.writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`);
+  const file = writeResults(path.join(ROOT, "bench/results"), "controller", report);
   process.stdout.write(`${controllerTable(found)}\n${path.relative(ROOT, file)}\n`);
 }

@@ -50,19 +50,23 @@ export class Results {
   save(): string {
     const { size, to, runs, command, threads } = this.#settings;
     const { name, ...corpus } = size;
-    const file = path.join(this.#folder, fileName(this.#started, name));
     const header = { command, started: this.#started, revision: this.#revision, corpus, threads, runs };
     const found = { startUp: this.#startUp, verdicts: this.verdicts, works: this.#works };
     const results = { ...this.#first, ...header, sink: to ?? "a file beside the corpus", ...found };
-    fs.mkdirSync(this.#folder, { recursive: true });
-    fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-    return file;
+    return writeResults(this.#folder, name, results);
   }
 }
 
-/** @param started in ISO 8601 */
-export function fileName(started: string, what: string): string {
-  return `${started.replaceAll(":", "").slice(0, 17)}-${what}.json`;
+/**
+ * @param what    was measured
+ * @param results whose `started` is in ISO 8601
+ * @returns the file's path
+ */
+export function writeResults(folder: string, what: string, results: { readonly started: string }): string {
+  const file = path.join(folder, `${results.started.replaceAll(":", "").slice(0, 17)}-${what}.json`);
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
+  return file;
 }
 
 /** Of the checkout that this file lies in. */
