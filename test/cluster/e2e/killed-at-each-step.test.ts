@@ -191,7 +191,6 @@ interface Witness {
   claims(): readonly string[];
   workers(): readonly string[];
   volumes(): readonly string[];
-  names(): readonly string[];
 }
 
 async function withWitness(
@@ -211,12 +210,10 @@ async function withWitness(
   try {
     const claims = await watch(`/api/v1/namespaces/${namespace}/persistentvolumeclaims`);
     const workers = await watch(`/api/v1/namespaces/${namespace}/pods`);
-    const sources = await watch(`/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`);
     const volumes = await watch("/api/v1/persistentvolumes", (object) => {
       return (object as Volume).spec.claimRef?.namespace === namespace;
     });
-    const names = (): readonly string[] => [claims, workers, sources, volumes].flatMap((of) => of());
-    await use({ claims, workers, volumes, names });
+    await use({ claims, workers, volumes });
   } finally {
     for (const end of ends) end();
   }
