@@ -32,16 +32,18 @@ export const DISKS: ReadonlyMap<string, Buffer> = new Map(
   DELETED.map((name, at) => [name, baseDisk(1024 * 1024, 100 + at)]),
 );
 
-const PLURALS = {
+type Part = Exclude<Deleted, "nothing">;
+
+const PLURALS: Readonly<Record<Part, string>> = {
   "data-volume": "datavolumes",
   source: "volumeimportsources",
   claim: "persistentvolumeclaims",
   prime: "persistentvolumeclaims",
   worker: "pods",
-} as const;
+};
 
 /** Kubernetes' garbage collector, or the controller, deletes these too. */
-const OWNED: Readonly<Record<Exclude<Deleted, "nothing">, readonly Exclude<Deleted, "nothing">[]>> = {
+const OWNED: Readonly<Record<Part, readonly Part[]>> = {
   "data-volume": ["source", "claim", "prime", "worker"],
   source: [],
   claim: ["prime", "worker"],
@@ -80,7 +82,7 @@ export async function untilOwnedAreGone(imports: Imports, what: Deleted, objects
   for (const one of OWNED[what]) await untilPartIsGone(imports, one, objects);
 }
 
-async function untilPartIsGone(imports: Imports, what: Exclude<Deleted, "nothing">, objects: ImportObjects) {
+async function untilPartIsGone(imports: Imports, what: Part, objects: ImportObjects) {
   const uid = partOf(objects, what)?.metadata.uid;
   if (uid === undefined) return;
   await eventually(async () => {
@@ -89,7 +91,7 @@ async function untilPartIsGone(imports: Imports, what: Exclude<Deleted, "nothing
   });
 }
 
-function partOf({ dataVolume, ...rest }: ImportObjects, what: Exclude<Deleted, "nothing">): KubeObject | undefined {
+function partOf({ dataVolume, ...rest }: ImportObjects, what: Part): KubeObject | undefined {
   if (what === "data-volume") return dataVolume;
   return what === "claim" ? rest.target : rest[what];
 }
