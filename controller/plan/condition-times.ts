@@ -27,3 +27,16 @@ export function withTimes(found: Finding, before: readonly Condition[] | undefin
   const lastTransitionTime = isTransition ? time : (last.lastTransitionTime ?? time);
   return { ...found, lastTransitionTime, lastHeartbeatTime: time };
 }
+
+/**
+ * The whole list, which is one value to a merge patch: conditions of other types are somebody else's, and stay.
+ * @param before as for withTimes
+ */
+export function conditionsWith(
+  own: readonly Finding[],
+  before: readonly Condition[] | undefined,
+  now: Date,
+): readonly Condition[] {
+  const others = before?.filter(({ type }) => own.every((found) => found.type !== type)) ?? [];
+  return [...own.map((found) => withTimes(found, before, now)), ...others];
+}

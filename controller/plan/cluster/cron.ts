@@ -5,7 +5,7 @@
 import type { DataImportCron } from "../../api/cdi.ts";
 import { keyOf } from "../action.ts";
 import type { Action } from "../action.ts";
-import { findCondition, withTimes } from "../condition-times.ts";
+import { conditionsWith } from "../condition-times.ts";
 import { onlyChanges } from "../draft.ts";
 
 const REASON = "NotSupported";
@@ -17,10 +17,8 @@ const TYPES = ["Progressing", "UpToDate"];
 export function planCron(cron: DataImportCron, now: Date): readonly Action[] {
   const { uid, deletionTimestamp } = cron.metadata;
   if (uid === undefined || deletionTimestamp !== undefined) return [];
-  const before = cron.status?.conditions ?? [];
-  const own = TYPES.map((type) => withTimes({ type, status: "False", reason: REASON, message: MESSAGE }, before, now));
-  const others = before.filter(({ type }) => findCondition(own, type) === undefined);
-  const patch = onlyChanges(cron, { status: { conditions: [...own, ...others] } });
+  const own = TYPES.map((type) => ({ type, status: "False", reason: REASON, message: MESSAGE }) as const);
+  const patch = onlyChanges(cron, { status: { conditions: conditionsWith(own, cron.status?.conditions, now) } });
   if (patch === undefined) return [];
   return [
     { do: "patch", object: keyOf(cron), uid, patch },

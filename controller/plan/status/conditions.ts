@@ -1,9 +1,8 @@
 /**
- * The three conditions of a DataVolume: Bound, Ready and Running (contract 2.3). The list is one value to a merge patch, so it
- * holds those of other types, too.
+ * The three conditions of a DataVolume: Bound, Ready and Running (contract 2.3).
  */
 import type { Condition } from "../../api/cdi.ts";
-import { findCondition, withTimes } from "../condition-times.ts";
+import { conditionsWith } from "../condition-times.ts";
 import type { Finding } from "../condition-times.ts";
 import { boundFinding } from "./bound-condition.ts";
 import { finding } from "./finding.ts";
@@ -15,11 +14,7 @@ export function conditionsOf(view: ImportView, phase: DataVolumePhase): readonly
   const bound = boundFinding(view, phase);
   const running = runningFinding(view, phase);
   const ready = readyFinding(view, phase, { bound, running });
-  const { conditions: before = [] } = view.before;
-  const own = [bound, ready, running].map((found) => withTimes(found, before, view.now.now));
-  // Somebody else's, and they stay.
-  const others = before.filter(({ type }) => findCondition(own, type) === undefined);
-  return [...own, ...others];
+  return conditionsWith([bound, ready, running], view.before.conditions, view.now.now);
 }
 
 function readyFinding(
