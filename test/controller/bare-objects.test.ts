@@ -10,6 +10,7 @@ import { planConfig } from "../../controller/plan/cluster/config.ts";
 import { planProfile } from "../../controller/plan/cluster/profile.ts";
 import { planImport } from "../../controller/plan/plan.ts";
 import { concernedUnits, unitOfKey } from "../../controller/units.ts";
+import { NO_ASIDES } from "../support/observe-among.ts";
 import { NAME, NAMESPACE, settings } from "../support/observed-import.ts";
 
 describe("objects that lack what all have", () => {
@@ -31,8 +32,7 @@ describe("objects that lack what all have", () => {
         const unit = unitOfKey(key);
         if (unit.of === "config") planConfig(facts);
         if (unit.of === "import") {
-          const asides = { pending: undefined, rejected: undefined, progress: undefined };
-          planImport(observe(cache, { ...unit, now, asides, facts }));
+          planImport(observe(cache, { ...unit, now, asides: NO_ASIDES, facts }));
         }
         if (unit.of === "profile") {
           const [profile, storageClass] = [

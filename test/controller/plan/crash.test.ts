@@ -10,12 +10,11 @@ import type { Claim, KubeObject, Pod, Volume } from "../../../controller/api/kub
 import type { DataVolume } from "../../../controller/api/cdi.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
 import { isWorker } from "../../../controller/api/pods.ts";
-import { ClusterCache } from "../../../controller/cache.ts";
-import { clusterFacts, observe } from "../../../controller/observe.ts";
 import type { Action } from "../../../controller/plan/action.ts";
 import { planImport } from "../../../controller/plan/plan.ts";
 import { ClusterModel, Conflict } from "../../support/cluster-model.ts";
 import type { Change } from "../../support/cluster-model.ts";
+import { observeAmong } from "../../support/observe-among.ts";
 import {
   cdiConfig,
   dataVolume,
@@ -23,10 +22,8 @@ import {
   importSource,
   LOCAL_CLASS,
   NAME,
-  NAMESPACE,
   pod,
   populatedClaim,
-  settings,
   WAITING_CSI_CLASS,
 } from "../../support/observed-import.ts";
 
@@ -208,7 +205,7 @@ function bringToRest(cluster: ClusterModel, pace: Pace, disturbance: Disturbance
   let changes = 0;
   let waits = 0;
   for (let pass = 0; pass < MAX_PASSES; pass++) {
-    const actions = planImport(observeModel(cluster));
+    const actions = planImport(observeAmong(cluster.all(), cluster.now));
     const before = changes;
     for (const change of actions.filter(isChange)) {
       if (disturbance(changes++, cluster)) {
@@ -260,14 +257,6 @@ function settle(cluster: ClusterModel): boolean {
     assertSound(cluster);
   }
   return hasChanged;
-}
-
-function observeModel(cluster: ClusterModel) {
-  const cache = new ClusterCache();
-  for (const object of cluster.all()) cache.apply(object);
-  const asides = { pending: undefined, rejected: undefined, progress: undefined };
-  const found = clusterFacts(cache, settings());
-  return observe(cache, { namespace: NAMESPACE, name: NAME, now: cluster.now, asides, facts: found });
 }
 
 /** What must hold at every moment. */
