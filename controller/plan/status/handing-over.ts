@@ -3,7 +3,7 @@
  * DataVolume goes on saying what it said, unless something is wrong, or the moment gets long.
  */
 import { claimToFill, isFilled } from "../claim-to-fill.ts";
-import { workerStatus } from "../worker/running-state.ts";
+import { restSinceEndMs } from "../worker/running-state.ts";
 import type { ImportView } from "./import-view.ts";
 
 const MOMENT_MS = 5_000;
@@ -15,8 +15,5 @@ export function restOfMomentMs({ now, before, path, claimPhase, problem }: Impor
   }
   const prime = claimToFill(now);
   if (prime === undefined || !isFilled(prime) || now.worker === undefined) return undefined;
-  const finishedAt = Date.parse(workerStatus(now.worker)?.state?.terminated?.finishedAt ?? "");
-  const ageMs = now.now.getTime() - finishedAt;
-  // A node whose clock is far from ours says nothing about it.
-  return Math.abs(ageMs) < MOMENT_MS ? MOMENT_MS - ageMs : undefined;
+  return restSinceEndMs(now.worker, now.now, MOMENT_MS);
 }

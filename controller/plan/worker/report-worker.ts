@@ -13,7 +13,15 @@ import { tell } from "../telling.ts";
 import { endingOf } from "./ending.ts";
 import type { Ending } from "./ending.ts";
 import { noteState } from "./running-note.ts";
-import { COMPLETE, runningState, simplified, stopped, terminatedState, workerStatus } from "./running-state.ts";
+import {
+  COMPLETE,
+  restSinceEndMs,
+  runningState,
+  simplified,
+  stopped,
+  terminatedState,
+  workerStatus,
+} from "./running-state.ts";
 import type { RunningState } from "./running-state.ts";
 import { parseTermination } from "./termination-message.ts";
 import { isLeaving, removeEndedWorker, removeWorker } from "./worker-removal.ts";
@@ -210,11 +218,8 @@ function ageMs({ now: { now } }: ImportDraft, { metadata: { creationTimestamp } 
 
 /** How long a worker that ended well may wait for its pod to end; undefined: it has not, or it takes too long. */
 function restOfEndMs({ now: { now } }: ImportDraft, pod: Pod): number | undefined {
-  const terminated = workerStatus(pod)?.state?.terminated;
-  if (terminated?.exitCode !== 0) return undefined;
-  const age = sinceMs(terminated.finishedAt, now);
-  // A node whose clock is far from ours says nothing about it.
-  return Math.abs(age) < ENDS_WITHIN_MS ? ENDS_WITHIN_MS - age : undefined;
+  const endedWell = workerStatus(pod)?.state?.terminated?.exitCode === 0;
+  return endedWell ? restSinceEndMs(pod, now, ENDS_WITHIN_MS) : undefined;
 }
 
 /** For how long the claim has had its volume. */

@@ -89,6 +89,16 @@ export function workerStatus(pod: Pod): ContainerStatus | undefined {
   return pod.status?.containerStatuses?.find(({ name }) => name === WORKER_CONTAINER);
 }
 
+/**
+ * Of so many milliseconds from the worker's end on, how many are left; undefined: none, or it has not ended. A node whose clock
+ * is far from ours says nothing about it.
+ */
+export function restSinceEndMs(pod: Pod, now: Date, lengthMs: number): number | undefined {
+  const finishedAt = Date.parse(workerStatus(pod)?.state?.terminated?.finishedAt ?? "");
+  const ageMs = now.getTime() - finishedAt;
+  return Math.abs(ageMs) < lengthMs ? lengthMs - ageMs : undefined;
+}
+
 function failsToPull({ state, started }: ContainerStatus): boolean {
   const reason = state?.waiting?.reason;
   return started !== true && reason !== undefined && PULL_FAILURES.includes(reason);
