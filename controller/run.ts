@@ -194,7 +194,8 @@ async function askForProgress(progress: Progress, { sleep, signal }: Parts): Pro
 /** What imports read: before the first of them, so that none complains that it is not there yet. */
 async function planCluster(reconciler: Reconciler, { cache, log, signal }: Parts): Promise<void> {
   for (const key of allUnits(cache)) {
-    if (unitOfKey(key).of === "import") continue;
+    const { of } = unitOfKey(key);
+    if (of !== "config" && of !== "profile") continue;
     signal.throwIfAborted();
     try {
       await reconciler.work(key);
@@ -224,7 +225,7 @@ function workerPages(cache: ClusterCache): ReadonlyMap<string, ProgressPage> {
   return pages;
 }
 
-/** `import`, `profile`, `config`. */
+/** `import`, `profile`, `cron`, `config`. */
 function ofKey(key: string): string {
   return key.split("/", 1)[0] ?? key;
 }
