@@ -106,10 +106,11 @@ export class Reconciler {
     if (dataVolume === undefined && target === undefined && orphans.length + promised.length === 0) {
       return { actions: [], askAgainMs: undefined };
     }
-    const claim = prime ?? target;
     // A claim that is not for this controller to fill asks for nothing that is not in the cache.
-    const isOthers = dataVolume === undefined && (target === undefined || fillPath(target) === "none");
-    if (claim === undefined || isOthers) return { actions: planImport(first), askAgainMs: undefined };
+    if (target === undefined || (dataVolume === undefined && fillPath(target) === "none")) {
+      return { actions: planImport(first), askAgainMs: undefined };
+    }
+    const claim = prime ?? target;
     await this.#certificates.refresh(this.#facts.config);
     const copied = claimWithProxyCopy(first);
     const certificatesDue = copied === undefined ? undefined : this.#certificates.dueInMs;
