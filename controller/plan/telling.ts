@@ -10,7 +10,7 @@ import { ANNOTATIONS } from "../api/names.ts";
 import { cutText } from "./cut-text.ts";
 import { annotationsOf } from "./draft.ts";
 import type { ImportDraft } from "./draft.ts";
-import type { Rejection } from "./observed.ts";
+import type { ObservedImport, Rejection } from "./observed.ts";
 
 /** In bytes; what an event may have. */
 const MAX_WARNING = 1024;
@@ -38,6 +38,11 @@ export function tell(
   message: string,
 ): void {
   if (draft.now.dataVolume === undefined) draft.event(claim, type, reason, message);
+}
+
+/** That the API server has just refused to make this; undefined: it has not. */
+export function refusedCreation({ rejected }: ObservedImport, kind: string, name: string): Rejection | undefined {
+  return rejected?.do === "create" && rejected.kind === kind && rejected.name === name ? rejected : undefined;
 }
 
 /** Under which reason to tell what the API server refused: a quota has one of its own, whatever it is that cannot be made. */

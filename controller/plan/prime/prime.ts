@@ -16,7 +16,7 @@ import type { ObservedImport } from "../observed.ts";
 import { promisedVolume } from "../handover/promise.ts";
 import { bindsImmediately } from "../storage-class.ts";
 import { SOURCE_NOT_SUPPORTED, tellProfileNotApplied, unsupportedSource } from "../target/unsupported.ts";
-import { rejectionReason, tell, warnOnce } from "../telling.ts";
+import { refusedCreation, rejectionReason, tell, warnOnce } from "../telling.ts";
 import { primeClaim } from "./prime-claim.ts";
 import { primeReadiness } from "./readiness.ts";
 
@@ -60,8 +60,8 @@ export function planPrime(draft: ImportDraft): void {
 
 /** @returns whether the API server has just refused to create it */
 function tellRejection(draft: ImportDraft, target: Claim, name: string): boolean {
-  const { rejected } = draft.now;
-  if (rejected?.do !== "create" || rejected.kind !== target.kind || rejected.name !== name) return false;
+  const rejected = refusedCreation(draft.now, target.kind, name);
+  if (rejected === undefined) return false;
   warnOnce(draft, target, rejectionReason(rejected, REASON), `Claim ${name} cannot be made: ${rejected.message}`);
   return true;
 }

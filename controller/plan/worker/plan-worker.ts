@@ -9,7 +9,7 @@ import { claimToFill } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { ObservedImport } from "../observed.ts";
-import { rejectionReason } from "../telling.ts";
+import { refusedCreation, rejectionReason } from "../telling.ts";
 import { hasScratch } from "./ending.ts";
 import { scratchName, workerName } from "./object-name.ts";
 import { refreshProxyCopy } from "./proxy-config-map.ts";
@@ -81,10 +81,11 @@ function isFilledOtherwise({ dataVolume, target }: ObservedImport): boolean {
  */
 function planScratch(draft: ImportDraft, claim: Claim, worker: Pod): boolean {
   if (!hasScratch(worker) || worker.status?.phase === "Succeeded" || isLeaving(worker)) return true;
-  const { scratch, target, rejected, cluster } = draft.now;
+  const { scratch, target, cluster } = draft.now;
   if (scratch === undefined) {
     const name = scratchName(claim.metadata.name);
-    if (rejected?.do === "create" && rejected.kind === claim.kind && rejected.name === name) {
+    const rejected = refusedCreation(draft.now, claim.kind, name);
+    if (rejected !== undefined) {
       const reason = rejectionReason(rejected, "ErrStartingPod");
       noteState(draft, claim, stopped(reason, `Error making scratch space '${name}': ${rejected.message}`), {
         event: reason,

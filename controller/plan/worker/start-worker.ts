@@ -8,7 +8,7 @@ import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { ClusterFacts, Rejection } from "../observed.ts";
 import { bindsImmediately, findClass, honorsWaitForFirstConsumer, waitsForFirstConsumer } from "../storage-class.ts";
-import { rejectionReason } from "../telling.ts";
+import { refusedCreation, rejectionReason } from "../telling.ts";
 import { workerName } from "./object-name.ts";
 import { readPlacement } from "./placement.ts";
 import { provideProxyCopy, proxyCertificatesFor, proxyConfigMapName } from "./proxy-config-map.ts";
@@ -30,7 +30,7 @@ function mayFill(claim: Claim, facts: ClusterFacts): boolean {
 }
 
 export function startWorker(draft: ImportDraft, claim: Claim): void {
-  const { target, dataVolume, users, rejected, cluster } = draft.now;
+  const { target, dataVolume, users, cluster } = draft.now;
   if (target === undefined) return;
   if (isBlankDevice(claim) && !needsFirstConsumer(claim, cluster)) {
     if (claim.status?.phase === "Bound") completeWithoutWorker(draft, claim);
@@ -59,7 +59,11 @@ export function startWorker(draft: ImportDraft, claim: Claim): void {
     draft.again(LOOKS_AGAIN_AFTER_MS);
     return refuse(draft, claim, "ErrStartingPod", certificates.missing);
   }
-  if (isOfWorker(rejected, claim)) return reportRejection(draft, claim, rejected);
+  const { name } = claim.metadata;
+  const rejected =
+    refusedCreation(draft.now, "ConfigMap", proxyConfigMapName(name)) ??
+    refusedCreation(draft.now, "Pod", workerName(name));
+  if (rejected !== undefined) return reportRejection(draft, claim, rejected);
   const retry = retryAsked(draft.now);
   if (retry !== undefined) draft.annotate(claim, { [ANNOTATIONS.retried]: retry });
   if (certificates !== undefined) provideProxyCopy(draft, claim, certificates);
@@ -97,14 +101,7 @@ function waitsForTurn(claim: Claim, { settings, workers }: ClusterFacts): string
   return `waiting for another import on node ${node} to end: at most ${maxImportsPerNode} run there at a time`;
 }
 
-/** The pod, or what is made for it before. */
-function isOfWorker(rejected: Rejection | undefined, { metadata: { name } }: Claim): rejected is Rejection {
-  if (rejected?.do !== "create") return false;
-  const { kind } = rejected;
-  if (kind === "ConfigMap") return rejected.name === proxyConfigMapName(name);
-  return kind === "Pod" && rejected.name === workerName(name);
-}
-
+/** Of the pod, or of what is made for it before. */
 function reportRejection(draft: ImportDraft, claim: Claim, rejected: Rejection): void {
   const name = workerName(claim.metadata.name);
   const reason = rejectionReason(rejected, "ErrStartingPod");
