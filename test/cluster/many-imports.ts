@@ -15,6 +15,8 @@ import { openApi } from "./api.ts";
 import type { Api } from "./api.ts";
 import { withControlPlane } from "./control-plane.ts";
 import type { ControlPlane } from "./control-plane.ts";
+import { countCalls, metrics, objectsOn, sumOf, valueOf } from "./controller-metrics.ts";
+import type { Calls } from "./controller-metrics.ts";
 import { expectRunning, startProgram, stopPrograms, untilReady } from "./processes.ts";
 import { startBinder, startStubNodes } from "./stub-nodes.ts";
 
@@ -128,7 +130,7 @@ async function makeClasses(api: Api): Promise<void> {
 /** True if the controller is ready, and has seen the classes. */
 async function knowsClasses(port: number): Promise<boolean> {
   const { ok } = await fetch(`http://127.0.0.1:${port}/readyz`);
-  return ok && valueOf(await metrics(port), `decant_controller_objects{kind="StorageProfile"}`) === CLASSES.length;
+  return ok && objectsOn(await metrics(port), "StorageProfile") === CLASSES.length;
 }
 
 async function createAll(api: Api, count: number): Promise<void> {
@@ -159,29 +161,38 @@ function dataVolumeOf(number: number): DataVolume {
 }
 
 async function untilAllSucceeded(port: number, count: number, failures: readonly unknown[]): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  for (;;) {
-    const page = await metrics(port);
-    const succeeded = sumOf(page, /^decant_controller_imports\{phase="Succeeded"/);
-    if (succeeded === count) return;
-    if (Date.now() > deadline) {
-      throw new Error([`${succeeded} of ${count} have Succeeded:`, ...failures, page].join("\n"));
-    }
-    await sleep(POLL_MS);
-  }
+  const succeededOn = (page: string): number => sumOf(page, /^decant_controller_imports\{phase="Succeeded"/);
+  await untilPage(
+    port,
+    (page) => succeededOn(page) === count,
+    (page) => [`${succeededOn(page)} of ${count} have Succeeded:`, ...failures, page].join("\n"),
+  );
 }
 
 /** But the claims and their volumes: primes, workers and what they import are gone, whoever deletes them. */
 async function untilNothingIsLeft(port: number, count: number): Promise<void> {
+  const leftOn = (page: string): string => {
+    const left = ["PersistentVolumeClaim", "Pod", "VolumeImportSource"].map((kind) => objectsOn(page, kind));
+    return left.join(", ");
+  };
+  await untilPage(
+    port,
+    (page) => leftOn(page) === `${count}, 0, 0`,
+    (page) => `claims, pods and sources: ${leftOn(page)}`,
+  );
+}
+
+/** Until the controller's metrics are as they should be. @throws Error with what `otherwise` says of them in the end */
+async function untilPage(
+  port: number,
+  isReached: (page: string) => boolean,
+  otherwise: (page: string) => string,
+): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     const page = await metrics(port);
-    const [claims = 0, ...passing] = ["PersistentVolumeClaim", "Pod", "VolumeImportSource"].map((kind) => {
-      return valueOf(page, `decant_controller_objects{kind="${kind}"}`);
-    });
-    if (claims === count && passing.every((left) => left === 0)) return;
-    if (Date.now() > deadline)
-      throw new Error(`there are ${claims} claims, and ${passing.join(", ")} pods and sources`);
+    if (isReached(page)) return;
+    if (Date.now() > deadline) throw new Error(otherwise(page));
     await sleep(POLL_MS);
   }
 }
@@ -194,52 +205,11 @@ async function untilQuiet(port: number): Promise<void> {
   }
 }
 
-interface Calls {
-  readonly writes: number;
-  readonly reads: number;
-  /** By verb and kind. */
-  readonly counts: ReadonlyMap<string, number>;
-}
-
-const WRITES: ReadonlySet<string> = new Set(["create", "patch", "delete"]);
-const CALLS = /^decant_controller_api_calls_total\{verb="(\w+)",kind="(\w+)"\} (\d+)$/gm;
-
-/** Without Leases, and without watches, each of which is one call for all imports. */
-async function countCalls(port: number): Promise<Calls> {
-  const page = await metrics(port);
-  const found = [...page.matchAll(CALLS)].map(([, verb = "", kind = "", count]) => ({
-    verb,
-    kind,
-    count: Number(count),
-  }));
-  const calls = found.filter(({ verb, kind }) => kind !== "Lease" && verb !== "watch");
-  const sum = (isWrite: boolean): number => {
-    return calls.filter(({ verb }) => WRITES.has(verb) === isWrite).reduce((total, { count }) => total + count, 0);
-  };
-  const counts = new Map(calls.map(({ verb, kind, count }) => [`${verb} ${kind}`, count]));
-  return { writes: sum(true), reads: sum(false), counts };
-}
-
 function eachOf(before: Calls, after: Calls, count: number): ManyImports["callsEach"] {
   const entries = [...after.counts].map(
     ([call, calls]) => [call, (calls - (before.counts.get(call) ?? 0)) / count] as const,
   );
   return Object.fromEntries(entries.filter(([, each]) => each > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-async function metrics(port: number): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${port}/metrics`);
-  return await answer.text();
-}
-
-function sumOf(page: string, start: RegExp): number {
-  const lines = page.split("\n").filter((line) => start.test(line));
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
-}
-
-function valueOf(page: string, name: string): number | undefined {
-  const line = page.split("\n").find((one) => one.startsWith(`${name} `));
-  return line === undefined ? undefined : Number(line.slice(name.length + 1));
 }
 
 function memoryOf(pid: number): { readonly residentMb: number; readonly peakMb: number } {
