@@ -1,9 +1,10 @@
 /** Claims and pods for tests on the cluster, and what tests read of them. */
 import assert from "node:assert/strict";
 import path from "node:path";
-import type { Pod, StringMap, Toleration, Volume, VolumeMode } from "../../controller/api/kube.ts";
+import type { Claim, Pod, StringMap, Toleration, Volume, VolumeMode } from "../../controller/api/kube.ts";
 import type { Cluster } from "./cluster.ts";
 import { BUSYBOX_IMAGE } from "./images.ts";
+import type { NodeFacts } from "./state.ts";
 
 /** qemu's, which importers run as. */
 const USER = 107;
@@ -124,4 +125,9 @@ export async function runPod(
 /** The file behind a volume of the CSI driver: what a Block claim holds. */
 export function volumeFile(cluster: Cluster, { spec }: VolumeObject): string {
   return path.join(path.dirname(cluster.nodes[0]?.folder ?? ""), "volumes", spec.csi?.volumeHandle ?? "");
+}
+
+/** The disk on a claim of the class local-path, where its volume is on this node. */
+export function localPathDisk({ folder }: NodeFacts, { metadata: { namespace, name }, spec }: Claim): string {
+  return path.join(folder, "local-path", `${spec.volumeName}_${namespace}_${name}`, "disk.img");
 }

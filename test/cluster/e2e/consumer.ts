@@ -8,7 +8,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Claim, Pod, Toleration } from "../../../controller/api/kube.ts";
 import type { Cluster } from "../cluster.ts";
-import { restrictedPod } from "../objects.ts";
+import { localPathDisk, restrictedPod } from "../objects.ts";
 import { LOCAL_PATH } from "../storage.ts";
 
 export interface ConsumerOptions {
@@ -54,10 +54,8 @@ export async function diskFile(cluster: Cluster, pod: Pod, claimName: string): P
   const node = cluster.nodes.find(({ name }) => name === pod.spec.nodeName);
   assert.ok(node, "the pod is on no node");
   const claim = await cluster.api.get<Claim>(`/api/v1/namespaces/${namespace}/persistentvolumeclaims/${claimName}`);
+  if (claim.spec.storageClassName === LOCAL_PATH) return localPathDisk(node, claim);
   const volume = claim.spec.volumeName ?? "";
-  if (claim.spec.storageClassName === LOCAL_PATH) {
-    return path.join(node.folder, "local-path", `${volume}_${namespace}_${claimName}`, "disk.img");
-  }
   return path.join(node.folder, "kubelet/pods", uid, "volumes/kubernetes.io~csi", volume, "mount", "disk.img");
 }
 

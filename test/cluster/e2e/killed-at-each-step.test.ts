@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import path from "node:path";
 import { describe, it } from "node:test";
 import type { Claim, KubeObject, Volume } from "../../../controller/api/kube.ts";
 import { ANNOTATIONS, primeName } from "../../../controller/api/names.ts";
@@ -12,7 +11,7 @@ import { baseDisk } from "../../support/base-disk.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
 import type { Cluster } from "../cluster.ts";
-import { volumeFile } from "../objects.ts";
+import { localPathDisk, volumeFile } from "../objects.ts";
 import { LOCAL_PATH } from "../storage.ts";
 import { eventually } from "./eventually.ts";
 import { withHeldImages } from "./held-images.ts";
@@ -87,9 +86,9 @@ const PATHS: readonly Path[] = [
       "it is called Succeeded": patches("DataVolume", ["status", "phase"], "Succeeded"),
     },
     filledName: ({ metadata }) => metadata.name,
-    diskOf: ({ nodes }, { metadata: { namespace, name }, spec }) => {
-      const place = path.join("local-path", `${spec.volumeName}_${namespace}_${name}`, "disk.img");
-      return nodes.map(({ folder }) => path.join(folder, place)).find(fs.existsSync) ?? place;
+    diskOf: ({ nodes }, target) => {
+      const disks = nodes.map((node) => localPathDisk(node, target));
+      return disks.find((disk) => fs.existsSync(disk)) ?? assert.fail(`there is no ${disks.join(" nor ")}`);
     },
   },
 ];
