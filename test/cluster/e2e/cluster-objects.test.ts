@@ -13,6 +13,7 @@ import type { Cluster } from "../cluster.ts";
 import { claim } from "../objects.ts";
 import { CSI_IMMEDIATE, LOCAL_PATH } from "../storage.ts";
 import { clusterWithController } from "./controller.ts";
+import { eventually } from "./eventually.ts";
 import { conditionOf, Imports } from "./imports.ts";
 import { isControlledBy } from "./known-objects.ts";
 
@@ -117,10 +118,10 @@ describe("what clients look for", { skip }, () => {
 
 /** A controller that has not seen yet that the CDI object is gone writes its settings again. */
 async function untilUsual({ api }: Cluster): Promise<void> {
-  for (;;) {
+  await eventually(async () => {
     await api.request("PATCH", CONFIG, { spec: { filesystemOverhead: null, insecureRegistries: null } });
     await sleep(200);
     const { spec, status } = await api.get<CdiConfig>(CONFIG);
-    if (spec.filesystemOverhead === undefined && status?.filesystemOverhead?.global === "0.06") return;
-  }
+    assert.deepEqual([spec.filesystemOverhead, status?.filesystemOverhead?.global], [undefined, "0.06"]);
+  });
 }
