@@ -56,8 +56,7 @@ describe("imports from a web server", { skip }, () => {
 
         await imports.untilGone("persistentvolumeclaims", primeName(uid));
         await imports.untilGone("pods", `importer-${primeName(uid)}`);
-        const source = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/volumeimportsources`;
-        await cluster.api.untilGone(`${source}/${importSourceName(metadata.uid ?? "")}`);
+        await imports.untilGone("volumeimportsources", importSourceName(metadata.uid ?? ""));
         const volume = await imports.volumeOf(claim);
         assert.equal(volume.spec.persistentVolumeReclaimPolicy, "Delete");
 
