@@ -6,6 +6,7 @@ import type { DataVolume } from "../../api/cdi.ts";
 import type { Claim } from "../../api/kube.ts";
 import { ANNOTATIONS, importSourceName, INSTANCETYPE_LABELS } from "../../api/names.ts";
 import { controllerOf, controllerReference, isControlledBy } from "../../api/ownership.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import { isPopulatedFor, requiresWork } from "./adoption.ts";
@@ -110,11 +111,6 @@ function keepSource(draft: ImportDraft, dataVolume: DataVolume, target: Claim): 
   } else if (found.metadata.name === name) {
     // All else is immutable.
     const { checkpoints, finalCheckpoint } = wanted.spec;
-    draft.patch(found, {
-      spec: {
-        ...(checkpoints === undefined ? {} : { checkpoints }),
-        ...(finalCheckpoint === undefined ? {} : { finalCheckpoint }),
-      },
-    });
+    draft.patch(found, { spec: defined({ checkpoints, finalCheckpoint }) });
   }
 }

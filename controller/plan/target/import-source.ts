@@ -6,6 +6,7 @@ import type { DataVolume, ImportSource, VolumeImportSource } from "../../api/cdi
 import { API_VERSION, importSourceName, VOLUME_IMPORT_SOURCE } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { preallocationFor } from "../config-values.ts";
+import { defined } from "../defined.ts";
 import type { ClusterFacts } from "../observed.ts";
 import { contentTypeOf } from "./render-claim.ts";
 
@@ -20,7 +21,7 @@ export function importSourceOf(dataVolume: DataVolume, source: ImportSource, fac
     kind: VOLUME_IMPORT_SOURCE,
     metadata: {
       name: importSourceName(owner.uid),
-      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      ...defined({ namespace: metadata.namespace }),
       ownerReferences: [owner],
     },
     spec: {

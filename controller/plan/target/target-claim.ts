@@ -16,6 +16,7 @@ import {
 } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { preallocationFor } from "../config-values.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import { importAnnotations } from "../import-annotations.ts";
 import type { ClusterFacts } from "../observed.ts";
@@ -75,7 +76,7 @@ export function targetClaim(dataVolume: DataVolume, spec: ClaimSpec, filling: Fi
     kind: "PersistentVolumeClaim",
     metadata: {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
+      ...defined({ namespace }),
       labels: labelsFor(dataVolume, spec, facts),
       annotations: annotationsFor(dataVolume, owner.uid, filling, facts),
       ownerReferences: [owner],

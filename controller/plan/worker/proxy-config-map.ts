@@ -10,6 +10,7 @@ import { ANNOTATIONS } from "../../api/names.ts";
 import { controllerReference, isControlledBy } from "../../api/ownership.ts";
 import { claimToFill } from "../claim-to-fill.ts";
 import { replacingPatch } from "../cluster/replacing-patch.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import type { Certificates, ClusterFacts, ObservedImport, Rejection } from "../observed.ts";
@@ -87,7 +88,7 @@ function proxyConfigMap(claim: Claim, { data, binaryData }: Certificates, { sett
     kind: "ConfigMap",
     metadata: {
       name: proxyConfigMapName(name),
-      ...(namespace === undefined ? {} : { namespace }),
+      ...defined({ namespace }),
       labels: passingLabels(settings),
       ownerReferences: [controllerReference(claim)],
     },

@@ -8,6 +8,7 @@ import type { Claim, Pod, StringMap } from "../../api/kube.ts";
 import { ANNOTATIONS, GROUP } from "../../api/names.ts";
 import { controllerReference } from "../../api/ownership.ts";
 import { overheadOf } from "../config-values.ts";
+import { defined } from "../defined.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ClusterFacts } from "../observed.ts";
 import { passingLabels } from "../own-labels.ts";
@@ -25,14 +26,14 @@ export function scratchClaim(claim: Claim, pod: Pod, isPrime: boolean, facts: Cl
   const spec = {
     accessModes: ["ReadWriteOnce"],
     volumeMode: "Filesystem",
-    ...(storageClassName === undefined ? {} : { storageClassName }),
+    ...defined({ storageClassName }),
   } as const;
   return {
     apiVersion: "v1",
     kind: "PersistentVolumeClaim",
     metadata: {
       name: scratchName(claim.metadata.name),
-      ...(claim.metadata.namespace === undefined ? {} : { namespace: claim.metadata.namespace }),
+      ...defined({ namespace: claim.metadata.namespace }),
       labels: passingLabels(facts.settings),
       annotations: {
         ...kubevirtAnnotations(claim),
