@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { assertFilled, storageDataVolume, untilSucceeded, withFakeCluster, WRITES } from "../support/fake-cluster.ts";
+import {
+  assertFilled,
+  IMMEDIATE,
+  storageDataVolume,
+  untilSucceeded,
+  withFakeCluster,
+  WRITES,
+} from "../support/fake-cluster.ts";
 import { CSI_CLASS, LOCAL_CLASS } from "../support/observed-import.ts";
 import { startController } from "../support/run-controller.ts";
-
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 
 describe("a controller that is killed between any two calls", () => {
   for (const [path, storageClass, annotations] of [

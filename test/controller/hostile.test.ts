@@ -7,12 +7,11 @@ import { before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../controller/api/kube.ts";
 import type { FakeApiServer, Stored } from "../support/fake-api-server.ts";
-import { isWrite, shownCall, storageDataVolume, withFakeCluster } from "../support/fake-cluster.ts";
+import { IMMEDIATE, isWrite, shownCall, storageDataVolume, withFakeCluster } from "../support/fake-cluster.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
 
 const CDI_VERSION = "cdi.kubevirt.io/v1beta1";
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 const SECRET = "hunter2";
 const GARBAGE = `{"a":[${"x".repeat(250 * 1024)}`;
 const LONG_NAME = `${"n".repeat(249)}.img`;

@@ -4,7 +4,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Call, Stored } from "../support/fake-api-server.ts";
-import { assertFilled, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
+import {
+  assertFilled,
+  IMMEDIATE,
+  storageDataVolume,
+  untilSucceeded,
+  withFakeCluster,
+} from "../support/fake-cluster.ts";
 import type { FakeCluster } from "../support/fake-cluster.ts";
 import type { FakeNodesOptions } from "../support/fake-nodes.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
@@ -12,7 +18,6 @@ import { startController, until } from "../support/run-controller.ts";
 
 const QUOTA = "pods is forbidden: exceeded quota: small, requested: pods=1";
 const WEBHOOK = 'admission webhook "guard.example.org" denied the request: not today';
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 
 interface Row {
   readonly what: string;

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   assertFilled,
+  IMMEDIATE,
   isWrite,
   shownCall,
   storageDataVolume,
@@ -39,7 +40,7 @@ describe("the controller", () => {
     await withFakeCluster(async ({ server, nodes }) => {
       const controller = startController(server.connect());
       await controller.started;
-      server.create(storageDataVolume(LOCAL_CLASS, { "cdi.kubevirt.io/storage.bind.immediate.requested": "" }));
+      server.create(storageDataVolume(LOCAL_CLASS, IMMEDIATE));
       await untilSucceeded(server);
       await controller.stop();
       assertFilled(server, nodes);

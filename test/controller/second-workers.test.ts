@@ -5,11 +5,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { FakeApiServer, Stored } from "../support/fake-api-server.ts";
-import { assertFilled, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
+import {
+  assertFilled,
+  IMMEDIATE,
+  storageDataVolume,
+  untilSucceeded,
+  withFakeCluster,
+} from "../support/fake-cluster.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
 
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 const GOOD = { exitCode: 0, message: JSON.stringify({ message: "Import Complete" }) };
 const TOO_SMALL = { message: "the image has 2 GiB, the volume 1 GiB", code: "TARGET_TOO_SMALL", terminal: true };
 const KILLED = { exitCode: 137, reason: "OOMKilled" };

@@ -11,13 +11,12 @@ import { execute } from "../../controller/executor.ts";
 import type { Execution } from "../../controller/executor.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
 import type { Stored } from "../support/fake-api-server.ts";
-import { storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
+import { IMMEDIATE, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import { claim, LOCAL_CLASS, NAME, NAMESPACE, pod } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
 import { silentLog } from "../support/silent-log.ts";
 
 const WORKER = `importer-${NAME}`;
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 
 const stranger = { apiVersion: "v1", kind: "Pod", metadata: { namespace: NAMESPACE, name: WORKER }, spec: {} };
 

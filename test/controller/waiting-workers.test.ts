@@ -5,12 +5,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../../controller/api/kube.ts";
 import type { FakeApiServer, Stored } from "../support/fake-api-server.ts";
-import { storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
+import { IMMEDIATE, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import { handClock } from "../support/hand-clock.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
 
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 const MESSAGE = 'MountVolume.SetUp failed for volume "cdi-cert-vol" : configmap "ca" not found';
 
 /** Of a pod that waits as all do. */

@@ -9,12 +9,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../../controller/api/kube.ts";
 import type { Call, FakeApiServer, Stored } from "../support/fake-api-server.ts";
-import { assertFilled, isWrite, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
+import {
+  assertFilled,
+  IMMEDIATE,
+  isWrite,
+  storageDataVolume,
+  untilSucceeded,
+  withFakeCluster,
+} from "../support/fake-cluster.ts";
 import { golden } from "../support/golden.ts";
 import { CSI_CLASS, LOCAL_CLASS, NAME, NAMESPACE } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
-
-const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
 
 /** For a real import, with events; and from the end of its worker until it has Succeeded, where each is a round trip. */
 const MAX_WRITES = 22;

@@ -40,6 +40,9 @@ export async function withFakeCluster(
   }
 }
 
+/** Annotations of a DataVolume that waits for no consumer. */
+export const IMMEDIATE = { "cdi.kubevirt.io/storage.bind.immediate.requested": "" };
+
 export function storageDataVolume(
   storageClassName: string,
   annotations: Readonly<Record<string, string>> = {},
