@@ -23,9 +23,12 @@ export function unchangedRule(properties: Readonly<Record<string, Schema>>): Rul
   return forbidden(unchanged(properties));
 }
 
-/** A change where `rule` is false. */
+/**
+ * A change where `rule` is false. Every patch of a status runs every rule, and what costs there is each look at a field (the
+ * API server lists all fields of the object for it); most of the time nothing at all has changed, and one look says so.
+ */
 export function forbidden(rule: string): Rule {
-  return { rule, message: UNCHANGED_MESSAGE };
+  return { rule: `self == oldSelf || (${rule})`, message: UNCHANGED_MESSAGE };
 }
 
 /** CEL: nothing of the property has changed, not even whether it is there. */
