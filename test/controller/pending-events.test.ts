@@ -42,9 +42,22 @@ describe("PendingEvents", () => {
     for (const one of claims) await pending.refresh(one);
     assert.ok(asked.length > 12 && asked.length <= 18, `${asked.length} a second later`);
   });
+
+  it("asks less often where an answer takes long", async () => {
+    const { pending, at, asked } = setUp({ answerMs: 80 });
+    const claims = Array.from({ length: 1000 }, (_, number) => pendingClaim(`claim-${number}`));
+    const waits: (number | undefined)[] = [];
+    for (let second = 6; second < 66; second++) {
+      at(second * 1000);
+      for (const one of claims) waits.push(await pending.refresh(one));
+    }
+    // Each costs 20 times as long as it took.
+    assert.ok(asked.length > 60 / 1.6 - 2 && asked.length < 60 / 1.6 + 5, `${asked.length} in a minute`);
+    assert.equal(waits.at(-1), 15_000, "and those who wait look less often");
+  });
 });
 
-function setUp() {
+function setUp({ answerMs = 0 } = {}) {
   let now = START;
   const asked: string[] = [];
   const list = async (
@@ -52,6 +65,7 @@ function setUp() {
     { fieldSelector = "" }: { readonly fieldSelector?: string } = {},
   ): Promise<Listed> => {
     asked.push(fieldSelector);
+    now += answerMs;
     const event = (type: string, message: unknown, second: number): object => {
       const lastTimestamp = new Date(START + second * 1000).toISOString();
       return {
