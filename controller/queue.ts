@@ -2,6 +2,9 @@
  * The work queue: keys that wait to be worked on, each once, however often it was added, and never by two at a time. What
  * fails is tried again, later and later; what asks for `again` comes back after that time unless it is added before.
  *
+ * What is begun goes before what is new, and only few of the new are worked on at a time: when thousands are created at once,
+ * each is soon done once it is begun, instead of all of them being half done for minutes.
+ *
  * Time comes from outside, so that tests need not wait.
  */
 
@@ -28,6 +31,11 @@ export interface QueueOptions {
   readonly work: (key: string) => Promise<WorkResult>;
   readonly onError: (key: string, error: unknown) => void;
   readonly concurrency: number;
+  /** Asked when a key is added. */
+  readonly isNew: (key: string) => boolean;
+  readonly concurrencyOfNew: number;
+  /** Asked before something new is worked on. If it may not, what comes after it may; it is asked again after a while. */
+  readonly mayBegin: (key: string) => boolean;
   readonly clock: Clock;
   /** Told how long each waited and was worked on. */
   readonly onWorked?: (key: string, waitedMs: number, workedMs: number) => void;
@@ -35,16 +43,20 @@ export interface QueueOptions {
 
 const FIRST_BACK_OFF_MS = 100;
 const LAST_BACK_OFF_MS = 60_000;
+const MAY_BEGIN_AGAIN_MS = 250;
 
 export class WorkQueue {
   readonly #options: QueueOptions;
   /** With the time that each was added. */
   readonly #waiting = new Map<string, number>();
+  readonly #waitingNew = new Map<string, number>();
   readonly #working = new Set<string>();
+  readonly #workingNew = new Set<string>();
   /** Added while they are worked on. */
   readonly #addedMeanwhile = new Set<string>();
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #failures = new Map<string, number>();
+  #cancelBegin: (() => void) | undefined;
   #isStopped = false;
   #onIdle: (() => void) | undefined;
 
@@ -54,7 +66,7 @@ export class WorkQueue {
 
   /** Keys that wait, without those that are worked on or come back later. */
   get depth(): number {
-    return this.#waiting.size;
+    return this.#waiting.size + this.#waitingNew.size;
   }
 
   /** Keys that come back by themselves. */
@@ -66,13 +78,13 @@ export class WorkQueue {
     if (this.#isStopped) return;
     this.#cancelTimer(key);
     if (this.#working.has(key)) this.#addedMeanwhile.add(key);
-    else if (!this.#waiting.has(key)) this.#waiting.set(key, this.#options.clock.now());
+    else if (!this.#waiting.has(key)) this.#wait(key);
     this.#startWorkers();
   }
 
   /** The earliest time counts if it is asked for twice. */
   addAfter(key: string, ms: number): void {
-    if (this.#isStopped || this.#waiting.has(key) || this.#addedMeanwhile.has(key)) return;
+    if (this.#isStopped || this.#isWaiting(key) || this.#addedMeanwhile.has(key)) return;
     const at = this.#options.clock.now() + ms;
     const before = this.#timers.get(key);
     if (before !== undefined && before.at <= at) return;
@@ -88,19 +100,49 @@ export class WorkQueue {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#waiting.clear();
+    this.#waitingNew.clear();
+    this.#cancelBegin?.();
     for (const key of this.#timers.keys()) this.#cancelTimer(key);
     if (this.#working.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 
+  #isWaiting(key: string): boolean {
+    return this.#waiting.has(key) || this.#waitingNew.has(key);
+  }
+
+  #wait(key: string): void {
+    const since = this.#waitingNew.get(key) ?? this.#options.clock.now();
+    const isNew = this.#options.isNew(key);
+    if (isNew) this.#waitingNew.set(key, since);
+    else this.#waiting.set(key, since);
+    if (!isNew) this.#waitingNew.delete(key);
+  }
+
   #startWorkers(): void {
     while (!this.#isStopped && this.#working.size < this.#options.concurrency) {
-      const next = this.#waiting.entries().next();
-      if (next.done === true) return;
-      const [key, addedAt] = next.value;
-      this.#waiting.delete(key);
+      const [begun] = this.#waiting.keys();
+      const key = begun ?? this.#firstToBegin();
+      if (key === undefined) return;
+      const from = begun === undefined ? this.#waitingNew : this.#waiting;
+      const addedAt = from.get(key) ?? this.#options.clock.now();
+      from.delete(key);
       this.#working.add(key);
+      if (begun === undefined) this.#workingNew.add(key);
       void this.#work(key, addedAt);
     }
+  }
+
+  #firstToBegin(): string | undefined {
+    const { concurrencyOfNew, mayBegin, clock } = this.#options;
+    if (this.#waitingNew.size === 0 || this.#workingNew.size >= concurrencyOfNew) return undefined;
+    for (const key of this.#waitingNew.keys()) {
+      if (mayBegin(key)) return key;
+    }
+    this.#cancelBegin ??= clock.after(MAY_BEGIN_AGAIN_MS, () => {
+      this.#cancelBegin = undefined;
+      this.#startWorkers();
+    });
+    return undefined;
   }
 
   async #work(key: string, addedAt: number): Promise<void> {
@@ -115,6 +157,7 @@ export class WorkQueue {
     }
     onWorked?.(key, startedAt - addedAt, clock.now() - startedAt);
     this.#working.delete(key);
+    this.#workingNew.delete(key);
     this.#settle(key, result);
     if (this.#working.size === 0) this.#onIdle?.();
     this.#startWorkers();

@@ -6,6 +6,7 @@ import { ApiClient } from "./api-client.ts";
 import type { CallObserver } from "./api-client.ts";
 import { CACHED_KINDS } from "./api/kinds.ts";
 import type { CachedKind } from "./api/kinds.ts";
+import { Backlog } from "./backlog.ts";
 import { ClusterCache } from "./cache.ts";
 import type { Connection } from "./cluster.ts";
 import { serveHealth } from "./health.ts";
@@ -23,7 +24,7 @@ import type { Clock } from "./queue.ts";
 import { Reconciler } from "./reconciler.ts";
 import { reflect } from "./reflector.ts";
 import { Refusal } from "./refusal.ts";
-import { concernedUnits, CONFIG_KEY, unitOfKey } from "./units.ts";
+import { CONFIG_KEY, concernedUnits, isNewUnit, unitOfKey } from "./units.ts";
 
 export interface RunOptions {
   readonly connection: Connection;
@@ -49,6 +50,8 @@ export type RunEnd = "stopped" | "lost";
 
 /** Units that wait for an answer of the API server at a time. */
 const CONCURRENT_UNITS = 16;
+/** Of them, those that have nothing in the cluster yet. */
+const CONCURRENT_NEW_UNITS = 4;
 const PROGRESS_MS = 2_000;
 
 /** @throws Refusal if another installation works in this cluster */
@@ -164,7 +167,8 @@ async function fillCache({ client, cache, log, signal, sleep }: Parts): Promise<
   return reflectors;
 }
 
-function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
+function startQueue({ cache, log, clock, metrics }: Parts, reconciler: Reconciler): WorkQueue {
+  const backlog = new Backlog(cache, () => clock.now());
   return new WorkQueue({
     work: async (key) => {
       const result = await reconciler.work(key);
@@ -180,6 +184,12 @@ function startQueue({ log, clock, metrics }: Parts, reconciler: Reconciler): Wor
       log.detail("planned", { unit: key, waitedMs, workedMs });
     },
     concurrency: CONCURRENT_UNITS,
+    isNew: (key) => isNewUnit(key, cache),
+    concurrencyOfNew: CONCURRENT_NEW_UNITS,
+    mayBegin: (key) => {
+      const unit = unitOfKey(key);
+      return unit.of !== "import" || !backlog.isFull(unit.namespace);
+    },
     clock,
   });
 }

@@ -55,7 +55,7 @@ const CLASSES = [
 const CREATORS = 8;
 const POLL_MS = 500;
 /** A server that is stuck does not hold the caller for ever. */
-const PATIENCE_MS = 400_000;
+const PATIENCE_MS = 600_000;
 
 export async function importMany(options: ManyImportsOptions): Promise<ManyImports> {
   return await withTemporaryFolder(async (folder) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { WorkQueue } from "../../controller/queue.ts";
-import type { WorkResult } from "../../controller/queue.ts";
+import type { QueueOptions, WorkResult } from "../../controller/queue.ts";
 import { handClock } from "../support/hand-clock.ts";
 
 describe("WorkQueue", () => {
@@ -81,9 +81,52 @@ describe("WorkQueue", () => {
     assert.deepEqual(worked, ["a"]);
     assert.equal(queue.scheduled, 0);
   });
+
+  it("goes on with what is begun before it begins anything new", async () => {
+    const { queue, settle, worked } = start(() => ({ result: "done" }), 1);
+    for (const key of ["new 1", "new 2", "new 3", "a", "new 2", "b"]) queue.add(key);
+    await settle();
+    assert.deepEqual(worked, ["new 1", "a", "b", "new 2", "new 3"]);
+  });
+
+  it("begins few at a time, however many it may work on", async () => {
+    const ends: (() => void)[] = [];
+    const work = async (): Promise<WorkResult> => {
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return { result: "done" };
+    };
+    const { queue, settle, worked } = start(work, 8, { concurrencyOfNew: 2 });
+    for (const key of ["new 1", "new 2", "new 3", "a", "b"]) queue.add(key);
+    await settle();
+    assert.deepEqual(worked, ["new 1", "new 2", "a", "b"]);
+    ends[0]?.();
+    await settle();
+    assert.equal(worked.at(-1), "new 3");
+  });
+
+  it("begins what may be begun, and looks again by itself", async () => {
+    let isFull = true;
+    const mayBegin = (key: string): boolean => !(isFull && key.endsWith("full"));
+    const { queue, clock, settle, worked } = start(() => ({ result: "done" }), 8, { mayBegin });
+    for (const key of ["new 1 full", "new 2", "a"]) queue.add(key);
+    await settle();
+    assert.deepEqual([worked, queue.depth], [["new 2", "a"], 1]);
+    assert.equal(clock.advanceToNext(), 250);
+    await settle();
+    assert.equal(worked.length, 2);
+    isFull = false;
+    assert.equal(clock.advanceToNext(), 250);
+    await settle();
+    assert.deepEqual(worked, ["new 2", "a", "new 1 full"]);
+    assert.equal(clock.advanceToNext(), undefined);
+  });
 });
 
-function start(work: (key: string) => WorkResult | Promise<WorkResult>, concurrency: number) {
+function start(
+  work: (key: string) => WorkResult | Promise<WorkResult>,
+  concurrency: number,
+  begin: Partial<Pick<QueueOptions, "concurrencyOfNew" | "mayBegin">> = {},
+) {
   const clock = handClock();
   const worked: string[] = [];
   const errors: string[] = [];
@@ -94,6 +137,10 @@ function start(work: (key: string) => WorkResult | Promise<WorkResult>, concurre
     },
     onError: (key, error) => errors.push(`${key}: ${(error as Error).message}`),
     concurrency,
+    isNew: (key) => key.startsWith("new"),
+    concurrencyOfNew: concurrency,
+    mayBegin: () => true,
+    ...begin,
     clock,
   });
   const settle = async (): Promise<void> => {
