@@ -4,22 +4,17 @@
  */
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
-import { EVENT, kindOf } from "./api/kinds.ts";
+import { kindOf } from "./api/kinds.ts";
 import type { KubeObject } from "./api/kube.ts";
-import { timeText } from "./api/time.ts";
 import type { ClusterCache } from "./cache.ts";
-import type { Log, LogFields } from "./log.ts";
+import type { EventWriter } from "./event-writer.ts";
 import type { Action } from "./plan/action.ts";
-import { cutText } from "./plan/cut-text.ts";
 import type { Rejection } from "./plan/observed.ts";
 
 export interface ExecutorOptions {
   readonly client: ApiClient;
   readonly cache: ClusterCache;
-  readonly log: Log;
-  readonly now: () => Date;
-  /** Of the replica that reports events. */
-  readonly identity: string;
+  readonly events: Pick<EventWriter, "write">;
 }
 
 export type Execution =
@@ -30,12 +25,7 @@ export type Execution =
   | { readonly end: "rejected"; readonly rejection: Rejection }
   | { readonly end: "failed"; readonly error: unknown };
 
-type EventAction = Extract<Action, { do: "event" }>;
 type Change = Exclude<Action, { do: "event" | "again" }>;
-
-const EVENT_SOURCE = "decant-controller";
-/** In bytes: what the API has room for. */
-const MAX_EVENT_MESSAGE = 1024;
 
 /**
  * @param refused what the API server would only refuse again: it is not asked for
@@ -50,7 +40,7 @@ export async function execute(
     if (action.do === "again") {
       againAfterMs = Math.min(againAfterMs ?? Infinity, action.afterMs);
     } else if (action.do === "event") {
-      await report(action, index, options);
+      await options.events.write(action, index);
     } else {
       if (refused !== undefined && isOf(refused, action)) return { end: "rejected", rejection: refused };
       try {
@@ -136,52 +126,4 @@ function subjectOf(action: Change): { readonly kind: string; readonly name: stri
 function isOf(rejection: Rejection, action: Change): boolean {
   const { kind, name } = subjectOf(action);
   return rejection.do === action.do && rejection.kind === kind && rejection.name === name;
-}
-
-/** An event that cannot be written holds nothing up: it only tells. Warnings are in the log too, where an administrator looks. */
-async function report(
-  action: EventAction,
-  index: number,
-  { client, log, now, identity }: ExecutorOptions,
-): Promise<void> {
-  if (action.type === "Warning") log.info("a warning is told", warningOf(action));
-  try {
-    await client.create(eventOf(action, index, now(), identity));
-  } catch (error) {
-    log.warn("cannot write an event", { reason: action.reason, error });
-  }
-}
-
-function warningOf({ on: { kind, metadata }, reason, message }: EventAction): LogFields {
-  const { namespace, name } = metadata;
-  return { kind, namespace, name, reason, message: cutText(message, MAX_EVENT_MESSAGE) };
-}
-
-function eventOf({ on, type, reason, message }: EventAction, index: number, now: Date, identity: string): KubeObject {
-  const { name, namespace, uid, resourceVersion } = on.metadata;
-  const time = timeText(now);
-  const event = {
-    apiVersion: EVENT.apiVersion,
-    kind: EVENT.kind,
-    metadata: { namespace: namespace ?? "default", name: eventName(name, now, index) },
-    involvedObject: { apiVersion: on.apiVersion, kind: on.kind, namespace, name, uid, resourceVersion },
-    type,
-    reason,
-    message: cutText(message, MAX_EVENT_MESSAGE),
-    source: { component: EVENT_SOURCE },
-    reportingComponent: EVENT_SOURCE,
-    reportingInstance: identity,
-    firstTimestamp: time,
-    lastTimestamp: time,
-    count: 1,
-  };
-  return event;
-}
-
-const MAX_NAME_CHARACTERS = 253;
-
-/** Events of one plan share a millisecond, and differ by their place in it. */
-function eventName(name: string, now: Date, index: number): string {
-  const suffix = `.${now.getTime().toString(16)}${index.toString(16).padStart(3, "0")}`;
-  return `${name.slice(0, MAX_NAME_CHARACTERS - suffix.length)}${suffix}`;
 }

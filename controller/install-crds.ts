@@ -7,9 +7,11 @@ import { allCrds } from "./crds/all-crds.ts";
 import { ensureCrds } from "./ensure-crds.ts";
 import { execute } from "./executor.ts";
 import type { ExecutorOptions } from "./executor.ts";
+import type { Log } from "./log.ts";
 import { Refusal } from "./refusal.ts";
 
 export interface InstallOptions extends ExecutorOptions {
+  readonly log: Log;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal: AbortSignal;
 }

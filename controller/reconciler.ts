@@ -28,7 +28,7 @@ export interface ReconcilerOptions {
   readonly cache: ClusterCache;
   readonly log: Log;
   readonly now: () => number;
-  readonly identity: string;
+  readonly events: ExecutorOptions["events"];
   /** The controller's. */
   readonly namespace: string;
   readonly settings: ControllerSettings;
@@ -56,9 +56,9 @@ export class Reconciler {
   readonly #refused = new Map<string, Refused>();
 
   constructor(options: ReconcilerOptions) {
-    const { client, cache, log, now, identity, namespace, settings } = options;
+    const { client, cache, events, log, now, namespace, settings } = options;
     this.#options = options;
-    this.#executor = { client, cache, log, identity, now: () => new Date(now()) };
+    this.#executor = { client, cache, events };
     this.#certificates = new ProxyCertificates({ client, log, now, namespace });
     this.#copies = new ProxyCopies({ client, log });
     this.#facts = clusterFacts(cache, settings, this.#certificates);

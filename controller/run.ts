@@ -9,6 +9,7 @@ import type { CachedKind } from "./api/kinds.ts";
 import { Backlog } from "./backlog.ts";
 import { ClusterCache } from "./cache.ts";
 import type { Connection } from "./cluster.ts";
+import { EventWriter } from "./event-writer.ts";
 import { serveHealth } from "./health.ts";
 import { installCrds } from "./install-crds.ts";
 import { becomeLeader, findOtherController, resign, stayLeader } from "./leader.ts";
@@ -79,16 +80,17 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
   const over = AbortSignal.any([signal, ending.signal]);
   const sleep = sleepOf(clock, over);
   const now = (): number => clock.now();
+  const events = new EventWriter({ client, log, now: () => new Date(now()), identity });
   const leader: LeaderOptions = { client, log, namespace, identity, sleep, signal: over, now };
   const parts: Parts = { ...options, client, cache, signal: over, metrics, sleep };
 
   /** Until it is over. */
   async function work(): Promise<void> {
     await refuseCompany(leader);
-    await installCrds({ client, cache, log, identity, sleep, signal: over, now: () => new Date(now()) });
+    await installCrds({ client, cache, events, log, sleep, signal: over });
     const reflectors = await fillCache(parts);
     const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key), now });
-    reconciler = new Reconciler({ ...parts, now, progressOf: (key) => progress.of(key) });
+    reconciler = new Reconciler({ ...parts, events, now, progressOf: (key) => progress.of(key) });
     await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);
     for (const key of allUnits(cache)) queue.add(key);

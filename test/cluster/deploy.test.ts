@@ -34,6 +34,7 @@ const ALLOWED = [
   "create pods",
   "delete pods",
   "create events",
+  "patch events",
   "patch storageprofiles/status cdi.kubevirt.io",
   "list events",
   "get configmaps",

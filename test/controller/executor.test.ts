@@ -3,6 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { ApiClient } from "../../controller/api-client.ts";
 import { ClusterCache } from "../../controller/cache.ts";
 import type { Connection } from "../../controller/cluster.ts";
+import { EventWriter } from "../../controller/event-writer.ts";
 import { execute } from "../../controller/executor.ts";
 import type { Execution } from "../../controller/executor.ts";
 import { keyOf } from "../../controller/plan/action.ts";
@@ -40,10 +41,10 @@ describe("execute", () => {
     actions: readonly Action[],
     refused?: Rejection,
   ): Promise<Execution & { readonly made: string[] }> => {
-    const log = silentLog();
     const from = server.calls.length;
-    const options = { client: new ApiClient(connection), cache, log, now: () => new Date(0), identity: "replica" };
-    const execution = await execute(actions, options, refused);
+    const client = new ApiClient(connection);
+    const events = new EventWriter({ client, log: silentLog(), now: () => new Date(0), identity: "replica" });
+    const execution = await execute(actions, { client, cache, events }, refused);
     return { ...execution, made: server.calls.slice(from).map(({ verb, kind }) => `${verb} ${kind}`) };
   };
   const cache = new ClusterCache();

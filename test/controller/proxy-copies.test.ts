@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import { ApiClient } from "../../controller/api-client.ts";
 import type { KubeObject } from "../../controller/api/kube.ts";
 import { ClusterCache } from "../../controller/cache.ts";
+import { EventWriter } from "../../controller/event-writer.ts";
 import { ProxyCopies } from "../../controller/proxy-copies.ts";
 import { Reconciler } from "../../controller/reconciler.ts";
 import { FakeApiServer } from "../support/fake-api-server.ts";
@@ -132,7 +133,7 @@ async function withImport(use: (made: Import) => Promise<void>): Promise<void> {
     cache,
     log: silentLog(),
     now: () => time,
-    identity: "replica",
+    events: new EventWriter({ client, log: silentLog(), now: () => new Date(time), identity: "replica" }),
     namespace: "decant",
     settings: settings(),
     progressOf: () => undefined,

@@ -14,7 +14,6 @@ import type { Stored } from "../support/fake-api-server.ts";
 import { IMMEDIATE, storageDataVolume, untilSucceeded, withFakeCluster } from "../support/fake-cluster.ts";
 import { claim, LOCAL_CLASS, NAME, NAMESPACE, pod } from "../support/observed-import.ts";
 import { startController, until } from "../support/run-controller.ts";
-import { silentLog } from "../support/silent-log.ts";
 
 const WORKER = `importer-${NAME}`;
 
@@ -75,9 +74,7 @@ async function createPod(object: Pod, prepare: (server: FakeApiServer) => void):
   const options = {
     client: new ApiClient(connection),
     cache: new ClusterCache(),
-    log: silentLog(),
-    now: () => new Date(),
-    identity: "replica",
+    events: { write: async () => assert.fail("no event was asked for") },
   };
   try {
     prepare(server);
