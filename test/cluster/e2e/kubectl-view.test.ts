@@ -14,7 +14,8 @@ import { withServedImages } from "./served-images.ts";
 
 const MIB = 1024 * 1024;
 /** Of each connection: for long enough to be asked for progress. */
-const SLOWLY = { directives: `limit_rate ${MIB};` };
+/** Of each connection: some 16 s for the disk with all of them, so that somebody sees it come. */
+const SLOWLY = { directives: `limit_rate ${MIB / 8};` };
 const MOST_LINES = 12;
 
 const skip = requireRunningCluster() || requireTools("nginx");
