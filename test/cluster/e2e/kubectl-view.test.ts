@@ -13,8 +13,7 @@ import { clusterWithController } from "./controller.ts";
 import { withServedImages } from "./served-images.ts";
 
 const MIB = 1024 * 1024;
-/** Of each connection: for long enough to be asked for progress. */
-/** Of each connection: some 16 s for the disk with all of them, so that somebody sees it come. */
+/** Of each connection: some 16 s for the disk with all of them, long enough to be asked for progress. */
 const SLOWLY = { directives: `limit_rate ${MIB / 8};` };
 const MOST_LINES = 12;
 
