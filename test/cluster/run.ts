@@ -1,16 +1,26 @@
 /**
  * `npm run test:cluster`: the tests in test/cluster, or those that are named, on a cluster that is started for them and
- * stopped after them. One that is up already (`npm run cluster:up`) is used, and stays.
+ * stopped after them. One that is up already (`npm run cluster:up`) is used, and stays. Exits with 3 where nodes cannot run at
+ * all, whatever is installed, as in most containers.
  */
 import { spawnSync } from "node:child_process";
+import fs from "node:fs";
 import path from "node:path";
+import { requireCgroups } from "./cgroups.ts";
 import { startCluster, stopCluster } from "./start-cluster.ts";
+
+const FORBIDDEN = 3;
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<number> {
   // An interrupt ends the tests, not what comes after them.
   process.on("SIGINT", () => undefined);
+  const forbidden = requireCgroups() || (!fs.existsSync("/dev/loop-control") && "needs loop devices");
+  if (forbidden !== false) {
+    console.error(`there can be no cluster here: it ${forbidden}`);
+    return FORBIDDEN;
+  }
   let isOurs = false;
   try {
     isOurs = await startCluster();
