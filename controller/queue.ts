@@ -34,7 +34,7 @@ export interface QueueOptions {
   /** Asked when a key is added. */
   readonly isNew: (key: string) => boolean;
   readonly concurrencyOfNew: number;
-  /** Asked before something new is worked on. If it may not, what comes after it may; it is asked again after a while. */
+  /** Asked before something new is worked on. If it may not, what comes after it may; if none may, all wait for a moment. */
   readonly mayBegin: (key: string) => boolean;
   readonly clock: Clock;
   /** Told how long each waited and was worked on. */
@@ -43,7 +43,8 @@ export interface QueueOptions {
 
 const FIRST_BACK_OFF_MS = 100;
 const LAST_BACK_OFF_MS = 60_000;
-const MAY_BEGIN_AGAIN_MS = 250;
+/** Where thousands wait, to ask of each of them took half of the controller's time. */
+const MAY_BEGIN_AGAIN_MS = 100;
 
 export class WorkQueue {
   readonly #options: QueueOptions;
@@ -134,11 +135,12 @@ export class WorkQueue {
 
   #firstToBegin(): string | undefined {
     const { concurrencyOfNew, mayBegin, clock } = this.#options;
+    if (this.#cancelBegin !== undefined) return undefined;
     if (this.#waitingNew.size === 0 || this.#workingNew.size >= concurrencyOfNew) return undefined;
     for (const key of this.#waitingNew.keys()) {
       if (mayBegin(key)) return key;
     }
-    this.#cancelBegin ??= clock.after(MAY_BEGIN_AGAIN_MS, () => {
+    this.#cancelBegin = clock.after(MAY_BEGIN_AGAIN_MS, () => {
       this.#cancelBegin = undefined;
       this.#startWorkers();
     });

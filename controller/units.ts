@@ -46,10 +46,12 @@ export function unitOfKey(key: string): Unit {
   return of === "profile" ? { of, name: first } : { of: "config" };
 }
 
-/** True if it is an import of which the cluster has no claim yet: all that comes of it is still to be made. */
+/** True if it is a DataVolume that has no claim yet: all that comes of it is still to be made. */
 export function isNewUnit(key: string, cache: ClusterCache): boolean {
   const unit = unitOfKey(key);
-  return unit.of === "import" && cache.claims.get(unit.namespace, unit.name) === undefined;
+  if (unit.of !== "import") return false;
+  const { namespace, name } = unit;
+  return cache.dataVolumes.get(namespace, name) !== undefined && cache.claims.get(namespace, name) === undefined;
 }
 
 /** The keys of the units that have to be planned again. */

@@ -106,18 +106,22 @@ describe("WorkQueue", () => {
 
   it("begins what may be begun, and looks again by itself", async () => {
     let isFull = true;
-    const mayBegin = (key: string): boolean => !(isFull && key.endsWith("full"));
+    let asked = 0;
+    const mayBegin = (key: string): boolean => {
+      asked += 1;
+      return !(isFull && key.endsWith("full"));
+    };
     const { queue, clock, settle, worked } = start(() => ({ result: "done" }), 8, { mayBegin });
-    for (const key of ["new 1 full", "new 2", "a"]) queue.add(key);
+    for (const key of ["new 1 full", "new 2", "a", "b"]) queue.add(key);
     await settle();
-    assert.deepEqual([worked, queue.depth], [["new 2", "a"], 1]);
-    assert.equal(clock.advanceToNext(), 250);
+    assert.deepEqual([worked, queue.depth, asked], [["a", "b"], 2, 1]);
+    assert.equal(clock.advanceToNext(), 100);
     await settle();
-    assert.equal(worked.length, 2);
+    assert.deepEqual(worked, ["a", "b", "new 2"]);
     isFull = false;
-    assert.equal(clock.advanceToNext(), 250);
+    assert.equal(clock.advanceToNext(), 100);
     await settle();
-    assert.deepEqual(worked, ["new 2", "a", "new 1 full"]);
+    assert.deepEqual(worked, ["a", "b", "new 2", "new 1 full"]);
     assert.equal(clock.advanceToNext(), undefined);
   });
 });

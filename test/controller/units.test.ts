@@ -4,7 +4,7 @@ import type { CachedKind } from "../../controller/api/kinds.ts";
 import type { Claim, KubeObject, Pod } from "../../controller/api/kube.ts";
 import { ANNOTATIONS, LABELS, primeName } from "../../controller/api/names.ts";
 import { ClusterCache } from "../../controller/cache.ts";
-import { concernedUnits } from "../../controller/units.ts";
+import { concernedUnits, CONFIG_KEY, isNewUnit } from "../../controller/units.ts";
 import {
   claim,
   dataVolume,
@@ -72,4 +72,16 @@ describe("concernedUnits", () => {
     const other = claim({ name: "other" });
     return volumeOf(other, { spec: {}, annotations: { [ANNOTATIONS.meantFor]: `${NAMESPACE}/${NAME}/some-uid` } });
   }
+});
+
+describe("isNewUnit", () => {
+  it("is so for a DataVolume without a claim alone: what is to be cleaned up waits for nobody", () => {
+    const cache = new ClusterCache();
+    assert.equal(isNewUnit(THIS, cache), false);
+    cache.apply(dataVolume());
+    assert.equal(isNewUnit(THIS, cache), true);
+    cache.apply(claim());
+    assert.equal(isNewUnit(THIS, cache), false);
+    assert.equal(isNewUnit(CONFIG_KEY, cache), false);
+  });
 });
