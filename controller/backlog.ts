@@ -2,7 +2,8 @@
  * How much the cluster has still to do, in each namespace, before it can run what was begun there. When thousands of imports
  * are created at once, more workers than can be placed only make everything slower: kube-controller-manager lists all pods of a
  * namespace for each claim that goes, and lists, watches and the API server's own memory grow with them. With 2,000 at once
- * and no limit, 1,500 workers waited for up to six minutes each; now an import is done ten seconds after it was begun.
+ * and no limit, 1,500 workers waited for minutes, and 400 s were not enough; with it an import is done ten seconds after it was
+ * begun, and all of them after 291 s.
  */
 import type { ClusterCache } from "./cache.ts";
 

@@ -43,7 +43,7 @@ export interface QueueOptions {
 
 const FIRST_BACK_OFF_MS = 100;
 const LAST_BACK_OFF_MS = 60_000;
-/** Where thousands wait, to ask of each of them took half of the controller's time. */
+/** To ask of all that wait at every change took 50 of 124 seconds of CPU for 2,000 imports. */
 const MAY_BEGIN_AGAIN_MS = 100;
 
 export class WorkQueue {
