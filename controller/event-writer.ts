@@ -6,7 +6,6 @@
 import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { EVENT } from "./api/kinds.ts";
-import type { KubeObject } from "./api/kube.ts";
 import { timeText } from "./api/time.ts";
 import type { Log } from "./log.ts";
 import type { Action } from "./plan/action.ts";
@@ -101,7 +100,7 @@ export class EventWriter {
       lastTimestamp: time,
       count: 1,
     };
-    const { metadata } = await client.create(event as KubeObject);
+    const { metadata } = await client.create(event);
     return metadata.uid === undefined ? undefined : { ...event.metadata, uid: metadata.uid, count: 1 };
   }
 
