@@ -4,8 +4,8 @@
  * all, whatever is installed, as in most containers.
  */
 import { spawnSync } from "node:child_process";
-import fs from "node:fs";
 import path from "node:path";
+import { hasLoopDevices } from "../support/tools.ts";
 import { requireCgroups } from "./cgroups.ts";
 import { startCluster, stopCluster } from "./start-cluster.ts";
 
@@ -16,7 +16,7 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(args: readonly string[]): Promise<number> {
   // An interrupt ends the tests, not what comes after them.
   process.on("SIGINT", () => undefined);
-  const forbidden = requireCgroups() || (!fs.existsSync("/dev/loop-control") && "needs loop devices");
+  const forbidden = requireCgroups() || (!hasLoopDevices() && "needs loop devices");
   if (forbidden !== false) {
     console.error(`there can be no cluster here: it ${forbidden}`);
     return FORBIDDEN;
