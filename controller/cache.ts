@@ -10,6 +10,7 @@ import type { DataVolume, VolumeImportSource } from "./api/cdi.ts";
 import { GROUP, VOLUME_IMPORT_SOURCE } from "./api/names.ts";
 import { controllerOf } from "./api/ownership.ts";
 import { hasEnded, isWorker, mountedClaims } from "./api/pods.ts";
+import { keepNewest } from "./keep-newest.ts";
 import { nameMeantFor } from "./plan/handover/promise.ts";
 import { Store, nameKey } from "./store.ts";
 import type { Indexer } from "./store.ts";
@@ -144,9 +145,7 @@ export class ClusterCache {
 
   #rememberDeletion(uid: string): void {
     this.#deleted.add(uid);
-    if (this.#deleted.size <= MAX_REMEMBERED_DELETIONS) return;
-    const [oldest] = this.#deleted;
-    if (oldest !== undefined) this.#deleted.delete(oldest);
+    keepNewest(this.#deleted, MAX_REMEMBERED_DELETIONS);
   }
 }
 

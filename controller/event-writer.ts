@@ -7,8 +7,10 @@ import type { ApiClient } from "./api-client.ts";
 import { ApiError } from "./api-error.ts";
 import { EVENT } from "./api/kinds.ts";
 import { timeText } from "./api/time.ts";
+import { keepNewest } from "./keep-newest.ts";
 import type { Log } from "./log.ts";
-import type { Action } from "./plan/action.ts";
+import { keyOf } from "./plan/action.ts";
+import type { Action, ObjectKey } from "./plan/action.ts";
 import { cutText } from "./plan/cut-text.ts";
 
 export type EventAction = Extract<Action, { do: "event" }>;
@@ -22,8 +24,7 @@ export interface EventWriterOptions {
 }
 
 interface Said {
-  readonly namespace: string;
-  readonly name: string;
+  readonly event: ObjectKey;
   readonly uid: string;
   readonly count: number;
 }
@@ -68,11 +69,10 @@ export class EventWriter {
   async #repeat(before: Said | undefined): Promise<Said | undefined> {
     if (before === undefined) return undefined;
     const { client, now } = this.#options;
-    const { namespace, name, uid } = before;
+    const { event, uid } = before;
     const count = before.count + 1;
     try {
-      const key = { apiVersion: EVENT.apiVersion, kind: EVENT.kind, namespace, name };
-      await client.patch(key, { count, lastTimestamp: timeText(now()) }, { uid });
+      await client.patch(event, { count, lastTimestamp: timeText(now()) }, { uid });
       return { ...before, count };
     } catch (error) {
       if (error instanceof ApiError && (error.isNotFound || error.isConflict)) return undefined;
@@ -100,15 +100,14 @@ export class EventWriter {
       lastTimestamp: time,
       count: 1,
     };
-    const { metadata } = await client.create(event);
-    return metadata.uid === undefined ? undefined : { ...event.metadata, uid: metadata.uid, count: 1 };
+    const created = await client.create(event);
+    const createdUid = created.metadata.uid;
+    return createdUid === undefined ? undefined : { event: keyOf(created), uid: createdUid, count: 1 };
   }
 
   #remember(key: string, event: Said): void {
     this.#said.set(key, event);
-    if (this.#said.size <= MOST_REMEMBERED) return;
-    const [oldest] = this.#said.keys();
-    if (oldest !== undefined) this.#said.delete(oldest);
+    keepNewest(this.#said, MOST_REMEMBERED);
   }
 }
 
