@@ -46,7 +46,7 @@ const BURST = 10;
 const INTERVAL_MS = 200;
 const PRICE = 20;
 const LONGEST_INTERVAL_MS = 5_000;
-/** An object that must wait for its turn is not looked at more often than this. */
+/** How long one waits that found no room, where answers take long. */
 const TURN_MS = 15_000;
 
 export class PendingEvents {

@@ -113,10 +113,12 @@ export class WorkQueue {
 
   #wait(key: string): void {
     const since = this.#waitingNew.get(key) ?? this.#options.clock.now();
-    const isNew = this.#options.isNew(key);
-    if (isNew) this.#waitingNew.set(key, since);
-    else this.#waiting.set(key, since);
-    if (!isNew) this.#waitingNew.delete(key);
+    if (this.#options.isNew(key)) {
+      this.#waitingNew.set(key, since);
+      return;
+    }
+    this.#waitingNew.delete(key);
+    this.#waiting.set(key, since);
   }
 
   #startWorkers(): void {
