@@ -158,17 +158,14 @@ export class ApiClient {
    * @returns what is left of the object: it has a deletionTimestamp, and goes when its finalizers or its pod's processes have
    *   gone; undefined when it is gone
    */
-  async delete(
-    key: ObjectKey,
-    of: Preconditions,
-    propagationPolicy: "Background" | "Foreground" = "Background",
-  ): Promise<KubeObject | undefined> {
+  async delete(key: ObjectKey, of: Preconditions): Promise<KubeObject | undefined> {
     this.#onCall("delete", key.kind, { name: key.name });
     const body = {
       apiVersion: "v1",
       kind: "DeleteOptions",
       preconditions: { uid: of.uid },
-      propagationPolicy,
+      // The garbage collector takes what it owns after it.
+      propagationPolicy: "Background",
     };
     const address = addressOf(kindOf(key), key.namespace, key.name);
     const left = (await this.#json("DELETE", address, { body, contentType: "application/json" })) as KubeObject;

@@ -90,7 +90,7 @@ function isOfSameOwner(found: KubeObject, { metadata: { ownerReferences = [] } }
 }
 
 async function remove(action: Extract<Action, { do: "delete" }>, client: ApiClient, cache: ClusterCache) {
-  const { object, uid, foreground } = action;
+  const { object, uid } = action;
   const { apiVersion, kind, namespace, name } = object;
   const gone: KubeObject = {
     apiVersion,
@@ -98,7 +98,7 @@ async function remove(action: Extract<Action, { do: "delete" }>, client: ApiClie
     metadata: { name, uid, ...(namespace === undefined ? {} : { namespace }) },
   };
   try {
-    const left = await client.delete(object, { uid }, foreground === true ? "Foreground" : "Background");
+    const left = await client.delete(object, { uid });
     if (left === undefined) cache.forget(gone);
     else cache.apply(left);
   } catch (error) {

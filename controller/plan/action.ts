@@ -34,8 +34,6 @@ export type Action =
       readonly do: "delete";
       readonly object: ObjectKey;
       readonly uid: string;
-      /** The garbage collector takes what it owns before it; undefined: after it. */
-      readonly foreground?: true;
     }
   | {
       readonly do: "event";

@@ -64,11 +64,10 @@ export class ImportDraft {
     if (part !== undefined) this.#now = { ...this.#now, [part]: object };
   }
 
-  /** @param foreground what it owns goes first, as far as it blocks its owner's deletion */
-  delete(object: KubeObject, { foreground = false } = {}): void {
+  delete(object: KubeObject): void {
     const { uid } = object.metadata;
     if (uid === undefined) throw new Error(`${object.kind} ${object.metadata.name} does not exist yet`);
-    this.#actions.push({ do: "delete", object: keyOf(object), uid, ...(foreground ? { foreground } : {}) });
+    this.#actions.push({ do: "delete", object: keyOf(object), uid });
     const part = this.#partOf(object);
     if (part !== undefined) this.#now = { ...this.#now, [part]: undefined };
   }

@@ -60,17 +60,6 @@ describe("execute", () => {
     assert.equal(cache.claims.get(NAMESPACE, object.metadata.name), undefined);
   });
 
-  it("has what an object owns deleted before it, where that is asked for", async () => {
-    for (const [foreground, expected] of [
-      [{}, "Background"],
-      [{ foreground: true }, "Foreground"],
-    ] as const) {
-      const created = server.create({ ...claim(), metadata: { namespace: NAMESPACE, name: "owner" } });
-      await run([{ do: "delete", object: keyOf(created), uid: created.metadata.uid ?? "", ...foreground }]);
-      assert.equal(server.calls.at(-1)?.body?.["propagationPolicy"], expected);
-    }
-  });
-
   it("takes for done what is done already", async () => {
     const there = server.create(claim());
     const gone = { ...claim(), metadata: { name: "gone", uid: "gone-uid" } };

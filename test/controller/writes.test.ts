@@ -23,7 +23,7 @@ import { startController, until } from "../support/run-controller.ts";
 
 /** For a real import, with events; and from the end of its worker until it has Succeeded, where each is a round trip. */
 const MAX_WRITES = 22;
-const MAX_WRITES_AFTER_END = 7;
+const MAX_WRITES_AFTER_END = 8;
 
 const SOURCE: KubeObject = {
   apiVersion: "cdi.kubevirt.io/v1beta1",

@@ -34,9 +34,6 @@ type Mutable = KubeObject & { readonly spec?: unknown; readonly status?: unknown
 const NODE = "node-1";
 const DONE = { exitCode: 0, reason: "Completed", message: '{"message":"Import Complete"}' };
 
-/** Of what goes after all that it owns. */
-const FOREGROUND = "foregroundDeletion";
-
 export class ClusterModel {
   readonly destroyed: Disk[] = [];
   /** Of all that was ever created, `<kind> <name>`. */
@@ -72,8 +69,7 @@ export class ClusterModel {
     const found = this.#objects.get(keyText(change.object));
     if (change.do === "delete") {
       if (found?.metadata.uid !== change.uid) return;
-      if (change.foreground === true) this.#removeInForeground(found);
-      else this.remove(found);
+      this.remove(found);
       return;
     }
     const { uid, resourceVersion, patch } = change;
@@ -90,12 +86,6 @@ export class ClusterModel {
     else if (object.metadata.deletionTimestamp === undefined) {
       this.#store({ ...object, metadata: { ...object.metadata, deletionTimestamp: this.now.toISOString() } });
     }
-  }
-
-  /** What it owns is taken by the garbage collector before it. */
-  #removeInForeground(object: KubeObject): void {
-    const deletionTimestamp = object.metadata.deletionTimestamp ?? this.now.toISOString();
-    this.#store({ ...object, metadata: { ...object.metadata, deletionTimestamp, finalizers: [FOREGROUND] } });
   }
 
   /** Lets everybody but the controller do one thing; false: nobody has anything to do. */
@@ -228,16 +218,7 @@ export class ClusterModel {
   #collect(): boolean {
     const uids = new Set([...this.#objects.values()].map(({ metadata }) => metadata.uid));
     for (const object of this.#objects.values()) {
-      const { deletionTimestamp, finalizers = [], ownerReferences = [] } = object.metadata;
-      if (finalizers.includes(FOREGROUND)) {
-        const owned = this.#ownedBy(object);
-        const next = owned.find(({ metadata }) => metadata.deletionTimestamp === undefined);
-        if (next !== undefined) {
-          this.remove(next);
-          return true;
-        }
-        if (owned.length > 0) continue;
-      }
+      const { deletionTimestamp, ownerReferences = [] } = object.metadata;
       const isOrphan = ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => uids.has(uid));
       const isFree = deletionTimestamp !== undefined && object.kind !== "Pod" && !this.#isUsed(object);
       if (!isFree && (!isOrphan || deletionTimestamp !== undefined)) continue;
@@ -273,12 +254,6 @@ export class ClusterModel {
   #canStart(pod: Pod): boolean {
     const claims = this.#claimsOf(pod);
     return claims.length === mountedClaims(pod).length && claims.every(({ status }) => status?.phase === "Bound");
-  }
-
-  #ownedBy({ metadata: { uid } }: KubeObject): Mutable[] {
-    return [...this.#objects.values()].filter(({ metadata }) => {
-      return metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-    });
   }
 
   /** By a pod that was ever on a node: also one that has ended holds its claims until it is deleted. */

@@ -47,9 +47,6 @@ interface Change {
 }
 
 const KINDS: readonly Kind[] = [...Object.values(CACHED_KINDS), EVENT, LEASE, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION];
-/** Of what goes after all that it owns. */
-export const FOREGROUND_FINALIZER = "foregroundDeletion";
-
 const WITH_STATUS: ReadonlySet<string> = new Set(["DataVolume", "StorageProfile", "PersistentVolumeClaim", "Pod"]);
 const PATH = /^\/(?:api\/v1|apis\/([^/]+\/[^/]+))(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(status))?$/;
 
@@ -140,15 +137,14 @@ export class FakeApiServer {
   }
 
   /** @returns what is left of it */
-  delete(found: Stored, propagationPolicy?: string): Stored | undefined {
-    const { finalizers: before = [], deletionTimestamp } = found.metadata;
-    const finalizers = propagationPolicy === "Foreground" ? [...before, FOREGROUND_FINALIZER] : before;
+  delete(found: Stored): Stored | undefined {
+    const { finalizers = [], deletionTimestamp } = found.metadata;
     if (finalizers.length === 0) {
       this.#remove(found);
       return undefined;
     }
     if (deletionTimestamp !== undefined) return found;
-    return this.update(found, { metadata: { finalizers, deletionTimestamp: new Date().toISOString() } });
+    return this.update(found, { metadata: { deletionTimestamp: new Date().toISOString() } });
   }
 
   #remove(object: Stored): Stored {
@@ -207,7 +203,7 @@ export class FakeApiServer {
       }
       const asked = (body?.["preconditions"] as { readonly uid?: string } | undefined)?.uid;
       if (asked !== undefined && asked !== found.metadata.uid) throw refusalError(409, "Conflict", "another UID");
-      const left = this.delete(found, body?.["propagationPolicy"] as string | undefined);
+      const left = this.delete(found);
       return send(200, left ?? { kind: "Status", apiVersion: "v1", status: "Success" });
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

@@ -8,7 +8,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Claim, OwnerReference, Pod } from "../../controller/api/kube.ts";
 import { mountedClaims } from "../../controller/api/pods.ts";
-import { FOREGROUND_FINALIZER } from "./fake-api-server.ts";
 import type { FakeApiServer, Stored } from "./fake-api-server.ts";
 import { provisionedVolume } from "./provisioned-volume.ts";
 
@@ -93,17 +92,10 @@ export class FakeNodes {
       return this.#server.all(kind);
     });
     const uids = new Set(objects.map(({ metadata }) => metadata.uid));
-    const inForeground = objects.filter(({ metadata }) => metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true);
-    const waitedFor = new Set(inForeground.map(({ metadata }) => metadata.uid));
     for (const object of objects) {
       const owners: readonly OwnerReference[] = object.metadata.ownerReferences ?? [];
-      const isOrphan = owners.length > 0 && owners.every(({ uid }) => !uids.has(uid) || waitedFor.has(uid));
+      const isOrphan = owners.length > 0 && owners.every(({ uid }) => !uids.has(uid));
       if (isOrphan && object.metadata.deletionTimestamp === undefined) this.#server.delete(object);
-    }
-    for (const owner of inForeground) {
-      const isOwner = ({ uid }: OwnerReference): boolean => uid === owner.metadata.uid;
-      if (!objects.some(({ metadata }) => metadata.ownerReferences?.some(isOwner)))
-        this.#finish(owner, FOREGROUND_FINALIZER);
     }
   }
 

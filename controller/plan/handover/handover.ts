@@ -4,7 +4,7 @@
  *
  *   1. It is promised to the target and its policy becomes Retain.
  *   2. Its claimRef becomes the target's. Kubernetes binds the target to it and calls the prime Lost.
- *   3. When the target is bound, its policy is restored. Then the prime can go, and its worker with it.
+ *   3. When the target is bound, its policy is restored, and the worker has gone. Then the prime can go.
  *
  * A promise whose target is gone is ended, so that the volume goes the way of its policy.
  */
@@ -15,7 +15,6 @@ import { claimToFill, fillPath, isFilled } from "../claim-to-fill.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
 import { warnOnce } from "../telling.ts";
-import { goesWithPrime } from "../worker/worker-removal.ts";
 import { mirrorPrime } from "./mirror.ts";
 import { endPromise, isMeantFor, makePromise, promisedVolume } from "./promise.ts";
 
@@ -81,7 +80,7 @@ function arrive(draft: ImportDraft, target: Claim, prime: Claim | undefined): vo
   // Kubernetes' word that the volume has gone over: without it, deleting the prime could take the volume along.
   if (prime?.metadata.uid === undefined || prime.metadata.deletionTimestamp !== undefined) return;
   if (prime.status?.phase !== "Lost" || !isFilled(prime) || isRetained) return;
-  draft.delete(prime, { foreground: goesWithPrime(draft.now) });
+  draft.delete(prime);
 }
 
 /** Somebody bound the target to another volume meanwhile: the filled one is kept with its prime, and not called the target's. */

@@ -1,19 +1,18 @@
 /**
  * When a worker pod goes: at once when its claim does, which cannot go before it; after its end, unless somebody wants to
- * look at it (contract 5.1, `pod.retainAfterCompletion`). That of a prime goes with the prime, which is a moment later and
- * saves a call.
+ * look at it (contract 5.1, `pod.retainAfterCompletion`). That of a prime stays until the volume is the target's: until then
+ * it says when it ended (`status/handing-over.ts`).
+ *
+ * It is never left to the garbage collector. That took the worker with a prime that was deleted in the foreground: one write
+ * of ours less, and ten calls of kube-controller-manager more, two lists of all pods of the namespace among them.
  */
 import type { Claim, KubeObject, Pod } from "../../api/kube.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
-import { hasEnded } from "../../api/pods.ts";
 import { annotationsOf } from "../draft.ts";
 import type { ImportDraft } from "../draft.ts";
+import { promisedVolume } from "../handover/promise.ts";
 import { claimToFill, isFilled } from "../claim-to-fill.ts";
 import type { ObservedImport } from "../observed.ts";
-import { hasScratch } from "./ending.ts";
-
-/** Of what the garbage collector deletes only after what it owns. */
-const FOREGROUND_FINALIZER = "foregroundDeletion";
 
 export function isLeaving(object: KubeObject | undefined): boolean {
   return object?.metadata.deletionTimestamp !== undefined;
@@ -31,25 +30,19 @@ export function removeWorker(draft: ImportDraft, pod: Pod): void {
 /** Of a claim that is not to be filled any more, or that is on its way out. */
 export function removeWithClaim(draft: ImportDraft, pod: Pod): void {
   const claim = claimToFill(draft.now) ?? draft.now.target;
-  if (claim === undefined || !isWorkerOf(pod, claim)) return;
-  const isBeingCollected = claim.metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true;
-  if (!isBeingCollected || !goesWithPrime(draft.now)) removeWorker(draft, pod);
+  if (claim !== undefined && isWorkerOf(pod, claim)) removeWorker(draft, pod);
 }
 
 /** To be called when what it left behind is on its way to the claim's annotations. */
 export function removeEndedWorker(draft: ImportDraft, pod: Pod): void {
   const isRetained = annotationsOf(claimToFill(draft.now))[ANNOTATIONS.podRetain] === "true";
-  if (!isRetained && !goesWithPrime(draft.now)) removeWorker(draft, pod);
+  if (!isRetained && !isHandingOver(draft.now)) removeWorker(draft, pod);
 }
 
-/**
- * Whether the worker is left to the garbage collector, who takes it when the prime is deleted in the foreground; in the
- * background it would wait for the prime, and the prime for its pod. Not one with scratch space: in the foreground the
- * collector waits for the scratch claim, and that for the pod.
- */
-export function goesWithPrime(now: ObservedImport): boolean {
-  const { target, worker } = now;
+/** The prime is filled, and its volume not yet the target's, or not yet what it was. */
+function isHandingOver(now: ObservedImport): boolean {
+  const { target, promised } = now;
   const claim = claimToFill(now);
-  if (worker === undefined || claim === undefined || claim === target) return false;
-  return isFilled(claim) && isWorkerOf(worker, claim) && hasEnded(worker) && !hasScratch(worker);
+  if (target === undefined || claim === undefined || claim === target || !isFilled(claim)) return false;
+  return target.status?.phase !== "Bound" || promisedVolume(target.metadata, promised) !== undefined;
 }

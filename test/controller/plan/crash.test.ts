@@ -77,20 +77,20 @@ const blankDevice: DataVolume = {
 };
 
 const SCENARIOS: readonly Scenario[] = [
-  { name: "populator", objects: [dataVolume()], changes: 14, paces: BOTH },
+  { name: "populator", objects: [dataVolume()], changes: 15, paces: BOTH },
   {
     name: "populator, waiting for a consumer",
     objects: [importInto(WAITING_CSI_CLASS), consumer],
-    changes: 14,
+    changes: 15,
     paces: LAZY,
   },
   {
     name: "populator, its worker the first consumer",
     objects: [importInto(WAITING_CSI_CLASS, { [ANNOTATIONS.immediateBind]: "" })],
-    changes: 14,
+    changes: 15,
     paces: LAZY,
   },
-  { name: "claim made by hand", objects: [populatedClaim(), importSource()], changes: 8, paces: BOTH },
+  { name: "claim made by hand", objects: [populatedClaim(), importSource()], changes: 9, paces: BOTH },
   { name: "blank device", objects: [blankDevice], changes: 15, paces: LAZY },
   {
     name: "in place, its worker the first consumer",

@@ -17,7 +17,6 @@ import {
   unborn,
   volumeOf,
 } from "../../../support/observed-import.ts";
-import { workerIn } from "../../../support/worker-plan.ts";
 
 const DONE = { [ANNOTATIONS.podPhase]: "Succeeded" };
 const MIRRORED = { ...DONE, [ANNOTATIONS.prime]: "prime-target-uid", [ANNOTATIONS.populatorProgress]: "100.0%" };
@@ -113,21 +112,6 @@ describe("planHandover, step by step", () => {
     assert.deepEqual(actionsOf({ target: boundTarget }), []);
     const leaving = { ...lostPrime, metadata: { ...lostPrime.metadata, deletionTimestamp: "2026-09-01T12:00:00Z" } };
     assert.deepEqual(actionsOf({ target: boundTarget, prime: leaving }), []);
-  });
-
-  it("3. lets the worker go with the prime, if it is the prime's and holds nothing else", () => {
-    const ended = workerIn(prime, "Succeeded");
-    const volumes = [{ name: "cdi-scratch-vol", persistentVolumeClaim: { claimName: "scratch" } }];
-    for (const [worker, foreground] of [
-      [undefined, undefined],
-      [ended, true],
-      [workerIn(target, "Succeeded"), undefined],
-      [{ ...ended, spec: { ...ended.spec, volumes } }, undefined],
-    ] as const) {
-      const [action, ...rest] = planned({ target: boundTarget, prime: lostPrime, worker }).actions;
-      assert.ok(action?.do === "delete" && rest.length === 0);
-      assert.equal(action.foreground, foreground);
-    }
   });
 
   it("3. keeps a prime that is to be retained, and says so once", () => {

@@ -87,23 +87,17 @@ describe("the worker of an import", () => {
   describe("of a filled prime", () => {
     const { target, prime } = populatorPair({ annotations: { [ANNOTATIONS.podPhase]: "Succeeded" } });
     const ended = workerIn(prime, "Succeeded", exitedWith({ message: "Import Complete" }));
-    const leaving = (finalizers: readonly string[]): Claim => {
-      return { ...prime, metadata: { ...prime.metadata, ...LEAVING.metadata, finalizers } };
-    };
     const REMOVED_PRIME = ["delete Pod importer-prime-target-uid"];
 
-    it("is left to the garbage collector", () => {
+    it("stays until the target is bound", () => {
       assert.deepEqual(planWith({ target, prime, worker: ended }).actions, []);
-      const collected = leaving(["kubernetes.io/pvc-protection", "foregroundDeletion"]);
-      assert.deepEqual(planWith({ target, prime: collected, worker: ended }).actions, []);
+      const bound = { ...target, status: { phase: "Bound" as const } };
+      assert.deepEqual(planWith({ target: bound, prime, worker: ended }).outline, REMOVED_PRIME);
     });
 
-    it("is not, where the collector would wait for the prime, or for scratch space", () => {
-      const protectedOnly = leaving(["kubernetes.io/pvc-protection"]);
-      assert.deepEqual(planWith({ target, prime: protectedOnly, worker: ended }).outline, REMOVED_PRIME);
-      const volumes = [{ name: "cdi-scratch-vol", persistentVolumeClaim: { claimName: "prime-target-uid-scratch" } }];
-      const scratched = { ...ended, spec: { ...ended.spec, volumes } };
-      assert.deepEqual(planWith({ target, prime, worker: scratched }).outline, REMOVED_PRIME);
+    it("does not, where the prime goes, or more stages are to come", () => {
+      const leaving = { ...prime, metadata: { ...prime.metadata, ...LEAVING.metadata } };
+      assert.deepEqual(planWith({ target, prime: leaving, worker: ended }).outline, REMOVED_PRIME);
       const stages = { ...prime.metadata.annotations, [ANNOTATIONS.checkpointCurrent]: "one" };
       const staged = { ...prime, metadata: { ...prime.metadata, annotations: stages } };
       assert.deepEqual(planWith({ target, prime: staged, worker: ended }).outline, REMOVED_PRIME);
