@@ -93,6 +93,7 @@ export function clusterFacts(
   cache: ClusterCache,
   settings: ControllerSettings,
   certificates: { readonly found: FoundCertificates | undefined } = { found: undefined },
+  isCrowded: () => boolean = () => false,
 ): ClusterFacts {
   return {
     get storageClasses() {
@@ -116,6 +117,9 @@ export function clusterFacts(
       return active.sort((a, b) => compare(a.metadata.creationTimestamp, b.metadata.creationTimestamp))[0];
     },
     settings,
+    get isCrowded() {
+      return isCrowded();
+    },
     get proxyCertificates() {
       return certificates.found;
     },

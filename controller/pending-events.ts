@@ -14,6 +14,8 @@ export interface PendingEventsOptions {
   readonly client: Pick<ApiClient, "list">;
   readonly log: Log;
   readonly now: () => number;
+  /** See ClusterFacts. */
+  readonly isCrowded: () => boolean;
 }
 
 /** What was said last. */
@@ -31,6 +33,7 @@ interface Answer {
 
 /** What is done within this time needs no explanation. */
 const PATIENCE_MS = 5_000;
+const PATIENCE_IN_CROWD_MS = 30_000;
 const FIRST_WAIT_MS = 5_000;
 const LAST_WAIT_MS = 300_000;
 
@@ -80,7 +83,8 @@ export class PendingEvents {
       return undefined;
     }
     const now = this.#options.now();
-    const dueAt = this.#answers.get(uid)?.dueAt ?? (Date.parse(creationTimestamp ?? "") || now) + PATIENCE_MS;
+    const patienceMs = this.#options.isCrowded() ? PATIENCE_IN_CROWD_MS : PATIENCE_MS;
+    const dueAt = this.#answers.get(uid)?.dueAt ?? (Date.parse(creationTimestamp ?? "") || now) + patienceMs;
     if (dueAt > now) return dueAt - now;
     const isFree = this.#paidUntil <= now + BURST * INTERVAL_MS;
     if (!isFree) return this.#intervalMs === INTERVAL_MS ? FIRST_WAIT_MS : TURN_MS;

@@ -33,6 +33,8 @@ export interface ReconcilerOptions {
   readonly namespace: string;
   readonly settings: ControllerSettings;
   readonly progressOf: (key: string) => string | undefined;
+  /** See ClusterFacts. */
+  readonly isCrowded: () => boolean;
 }
 
 interface Refused {
@@ -56,13 +58,13 @@ export class Reconciler {
   readonly #refused = new Map<string, Refused>();
 
   constructor(options: ReconcilerOptions) {
-    const { client, cache, events, log, now, namespace, settings } = options;
+    const { client, cache, events, log, now, namespace, settings, isCrowded } = options;
     this.#options = options;
     this.#executor = { client, cache, events };
     this.#certificates = new ProxyCertificates({ client, log, now, namespace });
     this.#copies = new ProxyCopies({ client, log });
-    this.#facts = clusterFacts(cache, settings, this.#certificates);
-    this.#pending = new PendingEvents({ client, log, now });
+    this.#facts = clusterFacts(cache, settings, this.#certificates, isCrowded);
+    this.#pending = new PendingEvents({ client, log, now, isCrowded });
   }
 
   /** An object is gone, and so is the interest in why it was pending, and in what lies beside it. */

@@ -53,6 +53,8 @@ export type RunEnd = "stopped" | "lost";
 const CONCURRENT_UNITS = 16;
 /** Of them, those that have nothing in the cluster yet. */
 const CONCURRENT_NEW_UNITS = 4;
+/** Units that wait for their turn. */
+const CROWD = 100;
 const PROGRESS_MS = 2_000;
 
 /** @throws Refusal if another installation works in this cluster */
@@ -90,7 +92,8 @@ export async function runController(options: RunOptions): Promise<RunEnd> {
     await installCrds({ client, cache, events, log, sleep, signal: over });
     const reflectors = await fillCache(parts);
     const progress = new Progress({ pages: () => workerPages(cache), onProgress: (key) => queue?.add(key), now });
-    reconciler = new Reconciler({ ...parts, events, now, progressOf: (key) => progress.of(key) });
+    const isCrowded = (): boolean => (queue?.depth ?? 0) >= CROWD;
+    reconciler = new Reconciler({ ...parts, events, now, isCrowded, progressOf: (key) => progress.of(key) });
     await planCluster(reconciler, parts);
     queue = startQueue(parts, reconciler);
     for (const key of allUnits(cache)) queue.add(key);

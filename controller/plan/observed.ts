@@ -70,6 +70,8 @@ export interface ClusterFacts {
   /** The active one. */
   readonly cdi: Cdi | undefined;
   readonly settings: ControllerSettings;
+  /** So many imports wait for their turn that what is over in seconds is not worth a write. */
+  readonly isCrowded: boolean;
   /** Of the proxy that workers go through; undefined: CDIConfig names none. */
   readonly proxyCertificates?: FoundCertificates | undefined;
   /** Worker pods that have not ended, of the whole cluster and by node. */

@@ -32,6 +32,15 @@ describe("PendingEvents", () => {
     assert.equal(pending.newest(pendingClaim("a")), undefined);
   });
 
+  it("is more patient in a crowd", async () => {
+    const { pending, at, asked } = setUp({ isCrowded: () => true });
+    at(6000);
+    assert.equal(await pending.refresh(pendingClaim("a")), 24_000);
+    at(30_000);
+    await pending.refresh(pendingClaim("a"));
+    assert.equal(asked.length, 1);
+  });
+
   it("does not ask for thousands at once", async () => {
     const { pending, at, asked } = setUp();
     at(6000);
@@ -57,7 +66,7 @@ describe("PendingEvents", () => {
   });
 });
 
-function setUp({ answerMs = 0 } = {}) {
+function setUp({ answerMs = 0, isCrowded = (): boolean => false } = {}) {
   let now = START;
   const asked: string[] = [];
   const list = async (
@@ -87,7 +96,7 @@ function setUp({ answerMs = 0 } = {}) {
     return { items: items as Listed["items"], resourceVersion: "1" };
   };
   const log = silentLog();
-  const pending = new PendingEvents({ client: { list }, log, now: () => now });
+  const pending = new PendingEvents({ client: { list }, log, now: () => now, isCrowded });
   return { pending, asked, at: (ms: number): void => void (now = START + ms) };
 }
 

@@ -137,6 +137,7 @@ async function withImport(use: (made: Import) => Promise<void>): Promise<void> {
     namespace: "decant",
     settings: settings(),
     progressOf: () => undefined,
+    isCrowded: () => false,
   });
   const see = (kind: string, change: Record<string, unknown>): void => {
     const [only = assert.fail(`there is no ${kind}`)] = server.all(kind);

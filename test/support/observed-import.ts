@@ -77,6 +77,7 @@ export function facts(overrides: Partial<ClusterFacts> = {}): ClusterFacts {
     config: undefined,
     cdi: undefined,
     settings: settings(),
+    isCrowded: false,
     workers: { total: 0, byNode: new Map() },
     ...overrides,
   };

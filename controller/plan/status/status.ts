@@ -6,6 +6,7 @@ import type { DataVolumeStatus } from "../../api/cdi.ts";
 import type { ImportDraft } from "../draft.ts";
 import { newsDueInMs } from "./bound-condition.ts";
 import { conditionsOf } from "./conditions.ts";
+import { restOfCrowdMs } from "./crowd.ts";
 import { eventsOf } from "./events.ts";
 import { restOfMomentMs } from "./handing-over.ts";
 import { viewImport } from "./import-view.ts";
@@ -21,6 +22,8 @@ export function planStatus(draft: ImportDraft): void {
   const restMs = restOfMomentMs(view);
   if (restMs !== undefined) return draft.again(restMs);
   const phase = phaseOf(view);
+  const heldMs = restOfCrowdMs(view, phase);
+  if (heldMs !== undefined) return draft.again(heldMs);
   const after: Record<keyof DataVolumeStatus, unknown> = {
     claimName: now.name,
     // Absent is how "" and 0 are written.
