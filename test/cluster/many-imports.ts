@@ -40,6 +40,8 @@ export interface ManyImports {
 export interface ManyImportsOptions {
   readonly count: number;
   readonly idleSeconds: number;
+  /** How long the cluster stands before. Default: 0. */
+  readonly settleMs?: number;
   /**
    * What decant is started with. Default: Node.js, and cmd/decant.ts as it stands. What Node.js needs to read TypeScript is
    * 30 MB; the image has compiled code, and a launcher that saves memory.
@@ -66,7 +68,12 @@ export async function importMany(options: ManyImportsOptions): Promise<ManyImpor
 async function importOn(
   controlPlane: ControlPlane,
   folder: string,
-  { count, idleSeconds, command = [process.execPath, path.join(ROOT, "cmd/decant.ts")] }: ManyImportsOptions,
+  {
+    count,
+    idleSeconds,
+    settleMs = 0,
+    command = [process.execPath, path.join(ROOT, "cmd/decant.ts")],
+  }: ManyImportsOptions,
 ): Promise<ManyImports> {
   const { kubeconfig } = controlPlane;
   const api = openApi(kubeconfig);
@@ -83,6 +90,7 @@ async function importOn(
   try {
     await makeClasses(api);
     await untilReady(controller, async () => await knowsClasses(port), PATIENCE_MS);
+    await sleep(settleMs);
     const before = await countCalls(port);
     const startedAt = performance.now();
     await createAll(api, count);
