@@ -188,7 +188,8 @@ export class StreamPour {
         if (held === undefined) throw goneBy(at);
         await this.#sendBytes(
           { offset, length: held.length, stored: { encoding: "plain", offset: at, length: held.length } },
-          held,
+          // The hold's own memory is not ours to give.
+          Uint8Array.from(held),
         );
         at += held.length;
         continue;
@@ -269,12 +270,11 @@ export class StreamPour {
     });
   }
 
+  /** @param bytes handed over to the job's thread, all of their memory */
   async #sendBytes(extent: DataExtent, bytes: Uint8Array): Promise<void> {
     const items = new Float64Array(ITEM_FIELDS);
     setItem(items, 0, { ...extent, stored: { ...extent.stored, length: bytes.length } }, 0);
-    // A copy: what a job is sent is handed over to its thread, and the hold's own memory is not ours to give.
-    const input = { kind: "bytes", bytes: Uint8Array.from(bytes) } as const;
-    await this.#out.pool.submit({ input, items }, (result) => this.#out.jobDone(result));
+    await this.#out.pool.submit({ input: { kind: "bytes", bytes }, items }, (result) => this.#out.jobDone(result));
   }
 
   /** At the end of the stream compressed data may have been cut short by it, plain data must not. */
