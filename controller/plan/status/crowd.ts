@@ -3,7 +3,8 @@
  * after it was written, or after its claim was made: what comes between the beginning of an import and its end is over before
  * anybody has read it. With 2,000 at once that is two patches and an event less for each.
  *
- * What somebody acts on is never held back: the end, whatever is wrong, and a first consumer that is waited for, or no longer.
+ * What somebody acts on is never held back: the end, whatever is a warning (`status.ts`), and a first consumer that is waited
+ * for, or no longer.
  */
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";

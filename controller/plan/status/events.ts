@@ -20,6 +20,7 @@ export interface StatusEvent {
 /** Reasons of Running that are no warnings, whatever their message: the condition tells of them. */
 const ORDINARY_REASONS: readonly string[] = ["Completed", "Scratch space required", "WaitingForTurn"];
 
+/** @param after its conditions are looked at */
 export function eventsOf(view: ImportView, phase: DataVolumePhase, after: DataVolumeStatus): readonly StatusEvent[] {
   const { before } = view;
   const ofPhase = phase === (before.phase ?? "") ? undefined : phaseEvent(view, phase);

@@ -22,7 +22,9 @@ export function planStatus(draft: ImportDraft): void {
   const restMs = restOfMomentMs(view);
   if (restMs !== undefined) return draft.again(restMs);
   const phase = phaseOf(view);
-  const heldMs = restOfCrowdMs(view, phase);
+  const conditions = conditionsOf(view, phase);
+  const events = eventsOf(view, phase, { conditions });
+  const heldMs = events.some(({ type }) => type === "Warning") ? undefined : restOfCrowdMs(view, phase);
   if (heldMs !== undefined) return draft.again(heldMs);
   const after: Record<keyof DataVolumeStatus, unknown> = {
     claimName: now.name,
@@ -30,12 +32,10 @@ export function planStatus(draft: ImportDraft): void {
     phase: phase === "" ? null : phase,
     progress: progressOf(view, phase) ?? null,
     restartCount: restartsOf(view) ?? null,
-    conditions: conditionsOf(view, phase),
+    conditions,
   };
   draft.patch(dataVolume, { status: after }, { status: true });
-  for (const { type, reason, message } of eventsOf(view, phase, draft.now.dataVolume?.status ?? {})) {
-    draft.event(dataVolume, type, reason, message);
-  }
+  for (const { type, reason, message } of events) draft.event(dataVolume, type, reason, message);
   const dueInMs = newsDueInMs(view);
   if (dueInMs !== undefined) draft.again(dueInMs);
 }

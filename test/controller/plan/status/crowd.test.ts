@@ -58,6 +58,17 @@ describe("a status in a crowd", () => {
     for (const phase of ["", "WaitForFirstConsumer", "PendingPopulation"] as const) {
       assert.equal(restOf(statusOf(0, phase), "ImportInProgress"), undefined, `after ${phase}`);
     }
+    const failed = ownClaim({
+      annotations: {
+        [ANNOTATIONS.podPhase]: "Running",
+        [ANNOTATIONS.running]: "false",
+        [ANNOTATIONS.runningReason]: "Error",
+        [ANNOTATIONS.runningMessage]: "the image cannot be had",
+      },
+      status: { phase: "Bound" },
+    });
+    const { events } = statusPass({ target: failed, cluster }, { before: statusOf(0) });
+    assert.deepEqual(events.at(-1), "Warning Error: the image cannot be had");
     const problem = { reason: "ErrStartingPod", message: "no" };
     assert.equal(restOfCrowdMs(viewOf(seen, { before: statusOf(0), problem }), "Pending"), undefined);
   });
