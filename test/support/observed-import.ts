@@ -225,9 +225,9 @@ export function cdiConfig(spec: CdiConfig["spec"] = {}, status: CdiConfig["statu
   return { apiVersion: API_VERSION, kind: "CDIConfig", metadata: { name: "config", uid: "config-uid" }, spec, status };
 }
 
-/** As a plan makes it, before the API server has given it a UID. */
+/** As a plan makes it, before the API server has given it a UID and a time. */
 export function unborn<T extends KubeObject>(object: T): T {
-  const { uid: _, ...metadata } = object.metadata;
+  const { uid: _, creationTimestamp: __, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 

@@ -7,6 +7,7 @@
 import type { Claim } from "../../api/kube.ts";
 import { parseGoBool } from "../../api/go-bool.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
+import { ageMs } from "../../api/time.ts";
 import type { Finding } from "../condition-times.ts";
 import { annotationsOf } from "../draft.ts";
 import { finding, problemIn } from "./finding.ts";
@@ -78,12 +79,6 @@ function waitingClaim({ claim, now: { pending, prime }, usesPopulator }: ImportV
   if (waiting === undefined || (waiting.status?.phase ?? "Pending") !== "Pending") return undefined;
   const isRoutine = pending !== undefined && ROUTINE_REASONS.includes(pending.reason);
   return waiting === claim && usesPopulator && isRoutine ? undefined : waiting;
-}
-
-/** A claim whose age is not known is new. */
-function ageMs({ metadata: { creationTimestamp } }: Claim, now: Date): number {
-  const created = Date.parse(creationTimestamp ?? "");
-  return Number.isNaN(created) ? 0 : now.getTime() - created;
 }
 
 function ofPrime(view: ImportView, message: string): string {

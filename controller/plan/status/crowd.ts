@@ -6,6 +6,7 @@
  * What somebody acts on is never held back: the end, whatever is a warning (`status.ts`), and a first consumer that is waited
  * for, or no longer.
  */
+import { ageMs } from "../../api/time.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 
@@ -18,16 +19,12 @@ export function restOfCrowdMs(view: ImportView, phase: DataVolumePhase): number 
   const { now, before, problem } = view;
   if (!now.cluster.isCrowded || problem !== undefined) return undefined;
   if (!IN_BETWEEN.includes(before.phase ?? "Pending") || !IN_BETWEEN.includes(phase)) return undefined;
-  const ageMs = now.now.getTime() - lastWordAt(view);
-  return ageMs >= 0 && ageMs < HELD_MS ? HELD_MS - ageMs : undefined;
+  const sinceMs = sinceLastWordMs(view);
+  return sinceMs >= 0 && sinceMs < HELD_MS ? HELD_MS - sinceMs : undefined;
 }
 
 /** NaN: nobody can tell. */
-function lastWordAt({ now, before, claim }: ImportView): number {
-  if (before.conditions !== undefined) {
-    return Math.max(...before.conditions.map(({ lastHeartbeatTime = "" }) => Date.parse(lastHeartbeatTime)));
-  }
-  if (claim === undefined) return NaN;
-  // One that this pass makes has no time yet.
-  return claim.metadata.uid === undefined ? now.now.getTime() : Date.parse(claim.metadata.creationTimestamp ?? "");
+function sinceLastWordMs({ now: { now }, before: { conditions }, claim }: ImportView): number {
+  if (conditions === undefined) return claim === undefined ? NaN : ageMs(claim, now);
+  return now.getTime() - Math.max(...conditions.map(({ lastHeartbeatTime = "" }) => Date.parse(lastHeartbeatTime)));
 }

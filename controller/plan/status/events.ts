@@ -5,7 +5,7 @@
  * Every event is a write. A phase that one pass jumps over has none; that a claim is pending or not yet there is said by the
  * phase; that it is bound, only where no event of a phase says more. KubeVirt CDI's warning of a complete import is left out.
  */
-import type { Condition, DataVolumeStatus } from "../../api/cdi.ts";
+import type { Condition } from "../../api/cdi.ts";
 import { ANNOTATIONS } from "../../api/names.ts";
 import { findCondition, saysTheSame } from "../condition-times.ts";
 import type { ImportView } from "./import-view.ts";
@@ -20,12 +20,16 @@ export interface StatusEvent {
 /** Reasons of Running that are no warnings, whatever their message: the condition tells of them. */
 const ORDINARY_REASONS: readonly string[] = ["Completed", "Scratch space required", "WaitingForTurn"];
 
-/** @param after its conditions are looked at */
-export function eventsOf(view: ImportView, phase: DataVolumePhase, after: DataVolumeStatus): readonly StatusEvent[] {
+/** @param conditions as they will be */
+export function eventsOf(
+  view: ImportView,
+  phase: DataVolumePhase,
+  conditions: readonly Condition[],
+): readonly StatusEvent[] {
   const { before } = view;
   const ofPhase = phase === (before.phase ?? "") ? undefined : phaseEvent(view, phase);
   const changed = (type: string): Condition | undefined => {
-    const [old, current] = [findCondition(before.conditions, type), findCondition(after.conditions, type)];
+    const [old, current] = [findCondition(before.conditions, type), findCondition(conditions, type)];
     return saysTheSame(old, current) ? undefined : current;
   };
   const [bound, running] = [changed("Bound"), changed("Running")];

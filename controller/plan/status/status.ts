@@ -23,7 +23,7 @@ export function planStatus(draft: ImportDraft): void {
   if (restMs !== undefined) return draft.again(restMs);
   const phase = phaseOf(view);
   const conditions = conditionsOf(view, phase);
-  const events = eventsOf(view, phase, { conditions });
+  const events = eventsOf(view, phase, conditions);
   const heldMs = events.some(({ type }) => type === "Warning") ? undefined : restOfCrowdMs(view, phase);
   if (heldMs !== undefined) return draft.again(heldMs);
   const after: Record<keyof DataVolumeStatus, unknown> = {
