@@ -137,7 +137,7 @@ describe("an import that goes on when its cause is gone", { skip, concurrency: 4
         await labelNode(null);
       }
       await imports.holds("disk", DISK);
-      // The worker may be there still: it goes with its prime.
+      // The worker may be there still: it goes once the volume is the target's.
       const readers = (await imports.all<Pod>("pods")).filter((pod) => !isWorker(pod));
       assert.deepEqual(
         readers.map(({ spec }) => spec.nodeName),

@@ -39,13 +39,9 @@ describe("kubectl", { skip }, () => {
           said.some((row) => /^ImportInProgress \d+\.\d\d%$/.test(row)),
           lines.join("\n"),
         );
-        // Before its worker runs a condition may say why it waits, which these columns do not show.
-        const ofWork = said.filter((row) => /^(ImportInProgress|Succeeded)/.test(row));
-        assert.deepEqual(
-          ofWork.filter((row, index) => row === ofWork[index - 1]),
-          [],
-          lines.join("\n"),
-        );
+        const repeated = said.filter((row, index) => row === said[index - 1]);
+        // A worker that starts slowly has its reason in a condition, which these columns do not show.
+        assert.ok(repeated.length <= 1 && repeated.every((row) => row === "ImportScheduled N/A"), lines.join("\n"));
         assert.ok(said.length >= 3 && said.length <= MOST_LINES, lines.join("\n"));
       },
       SLOWLY,
