@@ -10,7 +10,7 @@ import { ageMs } from "../../api/time.ts";
 import type { ImportView } from "./import-view.ts";
 import type { DataVolumePhase } from "./phase.ts";
 
-const HELD_MS = 15_000;
+const HELD_MS = 30_000;
 
 const IN_BETWEEN: readonly string[] = ["Pending", "ImportScheduled", "ImportInProgress"];
 

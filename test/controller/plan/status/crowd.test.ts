@@ -23,8 +23,8 @@ describe("a status in a crowd", () => {
     restOfCrowdMs(viewOf({ ...seen, ...more }, { before }), phase);
 
   it("stays for a while as it was written", () => {
-    assert.equal(restOf(statusOf(0), "ImportInProgress"), 15_000);
-    assert.equal(restOf(statusOf(14_999, "ImportScheduled"), "ImportInProgress"), 1);
+    assert.equal(restOf(statusOf(0), "ImportInProgress"), 30_000);
+    assert.equal(restOf(statusOf(29_999, "ImportScheduled"), "ImportInProgress"), 1);
     const { status, actions } = statusPass(seen, { before: statusOf(1000) });
     assert.deepEqual(status, statusOf(1000));
     assert.deepEqual(outline(actions), ["again"]);
@@ -38,15 +38,15 @@ describe("a status in a crowd", () => {
       const creationTimestamp = new Date(NOW - ageMs).toISOString();
       return { ...running, metadata: { ...running.metadata, creationTimestamp } };
     };
-    assert.equal(first(age(5000)), 10_000);
-    assert.equal(first(age(15_000)), undefined);
-    assert.equal(first(unborn(running)), 15_000);
+    assert.equal(first(age(5000)), 25_000);
+    assert.equal(first(age(30_000)), undefined);
+    assert.equal(first(unborn(running)), 30_000);
     assert.equal(first(undefined), undefined, "a claim that cannot be made is told at once");
   });
 
   it("is written where nothing is crowded, or after a while", () => {
     assert.equal(restOf(statusOf(0), "ImportInProgress", { cluster: facts() }), undefined);
-    assert.equal(restOf(statusOf(15_000), "ImportInProgress"), undefined);
+    assert.equal(restOf(statusOf(30_000), "ImportInProgress"), undefined);
     assert.equal(restOf(statusOf(-1), "ImportInProgress"), undefined, "by somebody whose clock is ahead");
     assert.equal(restOf({ phase: "Pending", conditions: [] }, "ImportInProgress"), undefined, "nobody says when");
   });
