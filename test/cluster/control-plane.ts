@@ -101,8 +101,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 }
 
 /** Runs `use` with a control plane of its own. */
-export async function withControlPlane<T>(use: (controlPlane: ControlPlane) => Promise<T>): Promise<T> {
-  const controlPlane = await startControlPlane();
+export async function withControlPlane<T>(
+  use: (controlPlane: ControlPlane) => Promise<T>,
+  options: ControlPlaneOptions = {},
+): Promise<T> {
+  const controlPlane = await startControlPlane(options);
   try {
     return await use(controlPlane);
   } finally {

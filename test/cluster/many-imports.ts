@@ -42,6 +42,8 @@ export interface ManyImportsOptions {
   readonly idleSeconds: number;
   /** How long the cluster stands before. Default: 0. */
   readonly settleMs?: number;
+  /** The folder in which the cluster has a folder, with the files of etcd. Default: the one for temporary files. */
+  readonly place?: string;
   /**
    * What decant is started with. Default: Node.js, and cmd/decant.ts as it stands. What Node.js needs to read TypeScript is
    * 30 MB; the image has compiled code, and a launcher that saves memory.
@@ -55,14 +57,14 @@ const CLASSES = [
   { name: "plain", provisioner: "plain.test.decant" },
 ] as const;
 const CREATORS = 8;
-const POLL_MS = 500;
+const POLL_MS = 1000;
 /** A server that is stuck does not hold the caller for ever. */
 const PATIENCE_MS = 600_000;
 
 export async function importMany(options: ManyImportsOptions): Promise<ManyImports> {
   return await withTemporaryFolder(async (folder) => {
-    return await withControlPlane(async (controlPlane) => await importOn(controlPlane, folder, options));
-  });
+    return await withControlPlane(async (controlPlane) => await importOn(controlPlane, folder, options), { folder });
+  }, options.place);
 }
 
 async function importOn(
@@ -206,7 +208,7 @@ async function untilPage(
 }
 
 async function untilQuiet(port: number): Promise<void> {
-  for (let before = -1; ; await sleep(2 * POLL_MS)) {
+  for (let before = -1; ; await sleep(POLL_MS)) {
     const { writes } = await countCalls(port);
     if (writes === before) return;
     before = writes;
