@@ -5,14 +5,14 @@
  */
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { describeMachine } from "../cmd/bench/machine.ts";
+import { consequences } from "../importer/outcome.ts";
 import { requireControlPlane } from "../test/cluster/control-plane.ts";
 import { importMany } from "../test/cluster/many-imports.ts";
+import { memoryFolder } from "../test/support/temporary-folder.ts";
 import { controllerGoals, controllerTable } from "./controller-goals.ts";
-import { consequences } from "../importer/outcome.ts";
 import { revision, writeResults } from "./result-file.ts";
 
 const ROOT = path.dirname(import.meta.dirname);
@@ -22,7 +22,11 @@ const ROOT = path.dirname(import.meta.dirname);
  * claim by itself.
  */
 const SETTLE_MS = 40_000;
-/** For 2,000 imports etcd has 0.3 GiB. */
+/**
+ * For etcd, which has 0.3 GiB for 2,000 imports. It does not wait for a disk here, but its writes to one take a fifth of the
+ * time of all on a machine with two cores (500 imports: 43 to 44 s in memory, 53 to 55 on the disk), and are nothing that a
+ * controller could change.
+ */
 const ROOM_BYTES = 2 * 1024 ** 3;
 const USAGE = `Usage: npm run bench:controller -- [options]
 
@@ -75,7 +79,7 @@ async function main({ count, idleSeconds }: Settings): Promise<void> {
   const machine = describeMachine(undefined);
   // As in the image: reading TypeScript takes 30 MB more, and the launcher knows how to save memory.
   execFileSync(process.execPath, [path.join(ROOT, "bin/bundle.ts")], { stdio: "inherit" });
-  const parent = roomiestPlace();
+  const parent = memoryFolder(ROOM_BYTES);
   const place = fs.mkdtempSync(path.join(parent, "decant-bench-"));
   // Also when it is broken off: what is left in memory is memory that nobody else has.
   process.once("exit", () => fs.rmSync(place, { recursive: true, force: true, maxRetries: 5 }));
@@ -94,19 +98,4 @@ async function main({ count, idleSeconds }: Settings): Promise<void> {
   };
   const file = writeResults(path.join(ROOT, "bench/results"), "controller", report);
   process.stdout.write(`${controllerTable(found)}\netcd in ${parent}; ${path.relative(ROOT, file)}\n`);
-}
-
-/**
- * In memory: etcd does not wait for a disk here, but its writes take a fifth of the time of all on a machine with two cores
- * (500 imports: 43 to 44 s in memory, 53 to 55 on the disk), and are nothing that a controller could change.
- */
-function roomiestPlace(): string {
-  const inMemory = "/dev/shm";
-  try {
-    const { bavail, bsize } = fs.statfsSync(inMemory);
-    if (bavail * bsize >= ROOM_BYTES) return inMemory;
-  } catch {
-    // There is none.
-  }
-  return os.tmpdir();
 }

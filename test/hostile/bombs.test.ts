@@ -13,14 +13,14 @@ import { buildTar, octal, paxEntry, tarHeader } from "../support/build-tar.ts";
 import { buildTableBomb } from "../support/build-bombs.ts";
 import { rawZstdFrame } from "../support/build-zstd.ts";
 import { compressWith } from "../support/compress.ts";
-import { convertFile, convertImage, memoryFolder } from "../support/convert-image.ts";
+import { convertFile, convertImage } from "../support/convert-image.ts";
 import type { ConvertedImage } from "../support/convert-image.ts";
 import { assertRefusal, expectRefusal } from "../support/expect-conversion.ts";
 import { withLoopDevice, withTmpfs } from "../support/loop-device.ts";
 import { dictionaryByte, withDictionary } from "../support/patch-xz.ts";
 import { bytesReadBy } from "../support/process-work.ts";
 import { startDecant } from "../support/start-decant.ts";
-import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireLoopDevices, requireRoot, requireTools } from "../support/tools.ts";
 
 const skip = requireTools("xz");

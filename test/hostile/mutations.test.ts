@@ -7,13 +7,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MIB } from "../../formats/bytes.ts";
-import { memoryFolder } from "../support/convert-image.ts";
 import { damaged, dice } from "../support/damage.ts";
 import { sampleBytes, samples } from "../support/images.ts";
 import { pour } from "../support/pour.ts";
 import type { Poured, PourOptions } from "../support/pour.ts";
 import { bytesReadBy } from "../support/process-work.ts";
-import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "../support/temporary-folder.ts";
 import { watchdog } from "../support/watchdog.ts";
 
 const INPUTS = 500;

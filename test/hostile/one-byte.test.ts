@@ -5,10 +5,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { KIB } from "../../formats/bytes.ts";
-import { memoryFolder } from "../support/convert-image.ts";
 import { sampleBytes, samples } from "../support/images.ts";
 import { pour } from "../support/pour.ts";
-import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "../support/temporary-folder.ts";
 
 /**
  * So many bytes come one by one, which is all of the small samples and the headers of the large ones; the rest in odd

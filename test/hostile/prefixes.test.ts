@@ -7,12 +7,11 @@ import { describe, it } from "node:test";
 import { KIB } from "../../formats/bytes.ts";
 import type { DiskFormat, Need } from "../../formats/disk-format.ts";
 import { diskFormats } from "../../formats/registry.ts";
-import { memoryFolder } from "../support/convert-image.ts";
 import { sampleBytes, samples } from "../support/images.ts";
 import { allExtents, parse, scanDisk } from "../support/parse.ts";
 import { pour } from "../support/pour.ts";
 import type { PourOptions, Way } from "../support/pour.ts";
-import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "../support/temporary-folder.ts";
 import { watchdog } from "../support/watchdog.ts";
 
 /** Of a smaller sample every prefix is tried with FULL=1, else every STRIDEth, and the first and last DENSE ones. */

@@ -5,7 +5,7 @@ import type { Extent } from "../../formats/disk-format.ts";
 import { dataRanges } from "../../importer/data-ranges.ts";
 import { openRandomAccess } from "../../importer/random-access.ts";
 import { openUnnamed } from "../../importer/temporary-file.ts";
-import { memoryFolder } from "../support/convert-image.ts";
+import { memoryFolder } from "../support/temporary-folder.ts";
 
 const KIB = 1024;
 

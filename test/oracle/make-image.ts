@@ -14,15 +14,13 @@ import {
   readFileSync,
   readSync,
   rmSync,
-  statfsSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { baseDisk, randomBytes } from "../support/base-disk.ts";
 import { BAT, PAYLOAD, writeLog } from "../support/build-vhdx.ts";
-import { memoryFolder } from "../support/convert-image.ts";
+import { memoryFolder } from "../support/temporary-folder.ts";
 import type { Choice } from "./dimensions.ts";
 
 const KIB = 1024;
@@ -50,7 +48,7 @@ export class ImageFolder {
   readonly #base: string;
 
   /** @param place the folder that it is made in */
-  constructor(disk = baseDisk(), place = roomyMemoryFolder()) {
+  constructor(disk = baseDisk(), place = memoryFolder(MEMORY_NEEDED)) {
     this.path = mkdtempSync(path.join(place, "decant-oracle-"));
     this.disk = disk;
     this.#base = path.join(this.path, "base.raw");
@@ -160,13 +158,6 @@ export class ImageFolder {
     writeFileSync(file, this.disk.subarray(at, at + length));
     return `-s ${file} ${at} ${length}`;
   }
-}
-
-/** In memory where there is room: half of the time would be spent waiting for the disk. */
-function roomyMemoryFolder(): string {
-  const folder = memoryFolder();
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize >= MEMORY_NEEDED ? folder : tmpdir();
 }
 
 /** @throws Error if a command fails */

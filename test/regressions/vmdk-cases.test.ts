@@ -12,11 +12,11 @@ import { baseDisk } from "../support/base-disk.ts";
 import { buildOva } from "../support/build-ova.ts";
 import { base256, paxEntry, tarHeader, buildTar } from "../support/build-tar.ts";
 import { buildDescriptor, buildStreamOptimized } from "../support/build-vmdk.ts";
-import { convertFile, convertImage, memoryFolder } from "../support/convert-image.ts";
+import { convertFile, convertImage } from "../support/convert-image.ts";
 import { assertDisk, assertRefusal, expectDisk, expectRefusal, passingOnce } from "../support/expect-conversion.ts";
 import { imageOf, inTemporaryFolder } from "../support/qemu-images.ts";
 import { runDecant } from "../support/run-decant.ts";
-import { withTemporaryFolder } from "../support/temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "../support/temporary-folder.ts";
 import { requireTools } from "../support/tools.ts";
 
 const skip = requireTools("qemu-img");

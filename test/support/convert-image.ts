@@ -3,12 +3,11 @@
  * this process. Says how it ended, and what it left in the folder.
  */
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import * as convert from "../../cmd/convert.ts";
 import type { ConvertResult } from "../../cmd/convert.ts";
 import { runCommand } from "./command-io.ts";
-import { withTemporaryFolder } from "./temporary-folder.ts";
+import { memoryFolder, withTemporaryFolder } from "./temporary-folder.ts";
 
 export interface ConvertImageOptions {
   /** The source's file name; the extension must not matter. */
@@ -80,14 +79,4 @@ export async function convertFile(
     leftovers: fs.readdirSync(folder).filter((name) => !before.has(name)),
     stderr,
   };
-}
-
-/** A folder whose files are in memory, where there is one: thousands of small runs need not wait for a disk. */
-export function memoryFolder(): string {
-  try {
-    fs.accessSync("/dev/shm", fs.constants.W_OK);
-    return "/dev/shm";
-  } catch {
-    return os.tmpdir();
-  }
 }

@@ -12,7 +12,7 @@ import type { LocalAccess, RandomAccess } from "../../importer/random-access.ts"
 import type { WriterSpec } from "../../importer/targets/positioned-writer.ts";
 import { allocateLocks } from "../../importer/targets/shared-locks.ts";
 import { openUnnamed } from "../../importer/temporary-file.ts";
-import { memoryFolder } from "./convert-image.ts";
+import { memoryFolder } from "./temporary-folder.ts";
 
 /** Calls `body` with a file that holds `bytes`. */
 export async function withStored<T>(bytes: Uint8Array, body: (file: LocalAccess) => T | Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** A folder that lives as long as what is done in it. */
+/** A folder that lives as long as what is done in it, on the disk or in memory. */
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -10,5 +10,20 @@ export async function withTemporaryFolder<T>(use: (folder: string) => Promise<T>
     return await use(folder);
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * A folder whose files are in memory, where there is one: thousands of small runs need not wait for a disk.
+ * @param roomBytes that must be free in it; else it is the one for temporary files
+ */
+export function memoryFolder(roomBytes = 0): string {
+  const folder = "/dev/shm";
+  try {
+    fs.accessSync(folder, fs.constants.W_OK);
+    const { bavail, bsize } = fs.statfsSync(folder);
+    return bavail * bsize >= roomBytes ? folder : os.tmpdir();
+  } catch {
+    return os.tmpdir();
   }
 }

@@ -12,11 +12,11 @@ import { ZeroRanges } from "../../../importer/engine/zero-ranges.ts";
 import { openUnnamed } from "../../../importer/temporary-file.ts";
 import { openRandomAccess } from "../../../importer/random-access.ts";
 import { baseDisk } from "../../support/base-disk.ts";
-import { memoryFolder } from "../../support/convert-image.ts";
 import { lateAccess } from "../../support/late-access.ts";
 import { withJobPlaces } from "../../support/job-places.ts";
 import { memoryDisk } from "../../support/memory-pool.ts";
 import { recordingTarget } from "../../support/recording-target.ts";
+import { memoryFolder } from "../../support/temporary-folder.ts";
 
 const KIB = 1024;
 

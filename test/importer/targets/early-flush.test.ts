@@ -7,8 +7,8 @@ import { EarlyFlush } from "../../../importer/targets/early-flush.ts";
 import type { WriterSpec } from "../../../importer/targets/positioned-writer.ts";
 import { WriteBehind, writeBehindSpec } from "../../../importer/targets/write-behind.ts";
 import { openUnnamed } from "../../../importer/temporary-file.ts";
-import { memoryFolder } from "../../support/convert-image.ts";
 import { fileWriter } from "../../support/job-places.ts";
+import { memoryFolder } from "../../support/temporary-folder.ts";
 
 const MIB = 1024 * 1024;
 
