@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { describe, it } from "node:test";
-import type { CdiConfig } from "../../../controller/api/cdi.ts";
 import { ANNOTATIONS } from "../../../controller/api/names.ts";
 import { proxyConfigMapName } from "../../../controller/plan/worker/proxy-config-map.ts";
 import { baseDisk } from "../../support/base-disk.ts";
@@ -17,15 +16,13 @@ import { withSquid } from "../../support/squid.ts";
 import { withTemporaryFolder } from "../../support/temporary-folder.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
 import { volumeFile } from "../objects.ts";
 import { LOCAL_PATH } from "../storage.ts";
-import { clusterWithController, CONTROLLER_NAMESPACE } from "./controller.ts";
+import { clusterWithController, CONTROLLER_NAMESPACE, withSettings } from "./controller.ts";
 import { Imports } from "./imports.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx", "openssl", "docker-registry", "squid");
-const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 const CONFIG_MAPS = `/api/v1/namespaces/${CONTROLLER_NAMESPACE}/configmaps`;
 const DISK = baseDisk(4 * 1024 * 1024);
 const SECRET = "hunter2";
@@ -141,25 +138,3 @@ describe("what CDIConfig says for all imports", { skip }, () => {
     });
   });
 });
-
-/** Runs `use` while CDIConfig has these settings, once the controller has seen them; after it they are gone. */
-async function withSettings(
-  { api }: Cluster,
-  spec: Partial<CdiConfig["spec"]>,
-  use: () => Promise<void>,
-): Promise<void> {
-  const set = async (settings: object): Promise<void> => await api.request("PATCH", CONFIG, { spec: settings });
-  const isSeen = ({ status = {} }: Pick<CdiConfig, "status">): boolean => {
-    return Object.entries(spec).every(([name, value]) => {
-      return JSON.stringify((status as Record<string, unknown>)[name]) === JSON.stringify(value);
-    });
-  };
-  await set(spec);
-  try {
-    await api.until<CdiConfig>(CONFIG, (found) => found !== undefined && isSeen(found));
-    await use();
-  } finally {
-    await set(Object.fromEntries(Object.keys(spec).map((name) => [name, null])));
-    await api.until<CdiConfig>(CONFIG, (found) => found !== undefined && !isSeen(found));
-  }
-}

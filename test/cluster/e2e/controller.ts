@@ -42,18 +42,27 @@ export async function withFeatureGates(
   featureGates: readonly string[],
   use: () => Promise<void>,
 ): Promise<void> {
-  await setFeatureGates(cluster, featureGates);
+  await withSettings(cluster, { featureGates }, use);
+}
+
+/** Runs `use` while CDIConfig has these settings; after it they are unset. The controller has seen both when it goes on. */
+export async function withSettings<T>(
+  cluster: Cluster,
+  settings: CdiConfig["spec"],
+  use: () => Promise<T>,
+): Promise<T> {
+  await set(cluster, settings);
   try {
-    await use();
+    return await use();
   } finally {
-    await setFeatureGates(cluster, []);
+    await set(cluster, Object.fromEntries(Object.keys(settings).map((name) => [name, null])));
   }
 }
 
-/** Returns when the controller has seen them: they show nowhere, but an address that comes with them does, in the status. */
-async function setFeatureGates(cluster: Cluster, featureGates: readonly string[]): Promise<void> {
+/** Not all of them show in the status, but an address that comes with them does. */
+async function set(cluster: Cluster, settings: object): Promise<void> {
   const address = `https://${randomUUID()}.test`;
-  await cluster.api.request("PATCH", CONFIG, { spec: { featureGates, uploadProxyURLOverride: address } });
+  await cluster.api.request("PATCH", CONFIG, { spec: { ...settings, uploadProxyURLOverride: address } });
   await cluster.api.until<CdiConfig>(CONFIG, (found) => found?.status?.uploadProxyURL === address);
   await cluster.api.request("PATCH", CONFIG, { spec: { uploadProxyURLOverride: null } });
 }

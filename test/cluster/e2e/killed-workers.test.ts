@@ -4,18 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { CdiConfig } from "../../../controller/api/cdi.ts";
 import type { Pod } from "../../../controller/api/kube.ts";
 import { baseDisk } from "../../support/base-disk.ts";
 import { requireTools } from "../../support/tools.ts";
 import { requireRunningCluster } from "../cluster.ts";
-import type { Cluster } from "../cluster.ts";
-import { clusterWithController } from "./controller.ts";
+import { clusterWithController, withSettings } from "./controller.ts";
 import { withServedImages } from "./served-images.ts";
 
 const skip = requireRunningCluster() || requireTools("nginx");
 const MIB = 1024 * 1024;
-const CONFIG = "/apis/cdi.kubevirt.io/v1beta1/cdiconfigs/config";
 /** A container starts with it, and Node.js does not. */
 const TOO_LITTLE = "24M";
 
@@ -27,7 +24,8 @@ describe("a worker that is killed", { skip, concurrency: true }, () => {
     await withServedImages(cluster, async ({ imports, urlOf, write }) => {
       write("disk", disk);
       // Of all workers in the cluster, so for as short a time as can be.
-      const worker = await withMemoryLimit(cluster, TOO_LITTLE, async () => {
+      const podResourceRequirements = { limits: { memory: TOO_LITTLE }, requests: { memory: "1M" } };
+      const worker = await withSettings(cluster, { podResourceRequirements }, async () => {
         await imports.start("disk", { http: { url: urlOf("disk") } });
         return await imports.untilWorker("disk");
       });
@@ -67,28 +65,6 @@ describe("a worker that is killed", { skip, concurrency: true }, () => {
     );
   });
 });
-
-/** Runs `use` while new workers get no more memory. */
-async function withMemoryLimit<T>(cluster: Cluster, memory: string, use: () => Promise<T>): Promise<T> {
-  const change = async (limit: string | null): Promise<void> => {
-    await cluster.api.request("PATCH", CONFIG, { spec: { podResourceRequirements: limitTo(limit) } });
-    const isShown = (config: CdiConfig | undefined): boolean => {
-      const shown = config?.status?.defaultPodResourceRequirements?.limits?.["memory"];
-      return limit === null ? shown !== memory : shown === limit;
-    };
-    await cluster.api.until<CdiConfig>(CONFIG, isShown);
-  };
-  await change(memory);
-  try {
-    return await use();
-  } finally {
-    await change(null);
-  }
-}
-
-function limitTo(memory: string | null): object | null {
-  return memory === null ? null : { limits: { memory }, requests: { memory: "1M" } };
-}
 
 function environmentOf({ spec }: Pod, name: string): readonly string[] {
   const all = spec.containers.flatMap(({ env = [] }) => env);
